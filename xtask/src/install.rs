@@ -1,6 +1,7 @@
 //! Installs what the tests with real clients and peers need, where it is missing: Debian's packages
-//! of PostgreSQL 15 (server, psql, pgbench), MariaDB and Redis, valgrind, OpenSSH, a Java runtime
-//! and the JDBC driver, and Python's drivers and ORM in an environment of their own.
+//! of PostgreSQL 15 (server, psql, pgbench), MariaDB, Redis and etcd, valgrind, OpenSSH, a Java
+//! runtime and the JDBC driver, and Python's drivers and ORM in an environment of their own. What
+//! comes by npm, Go modules and Maven is in `packages`.
 
 use crate::{repo, shell};
 use anyhow::{Context, Result, ensure};
@@ -12,11 +13,12 @@ pub(crate) const POSTGRES_PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
 /// Where Debian keeps the JDBC driver.
 pub(crate) const JDBC_JAR: &str = "/usr/share/java/postgresql.jar";
 /// The Python packages that are tested, each with the name of its module.
-const PYTHON: [(&str, &str); 4] = [
+const PYTHON: [(&str, &str); 5] = [
     ("psycopg[binary]==3.2.3", "psycopg"),
     ("asyncpg==0.30.0", "asyncpg"),
     ("SQLAlchemy==2.0.36", "sqlalchemy"),
     ("Django==5.1.4", "django"),
+    ("Jinja2==3.1.4", "jinja2"),
 ];
 /// Keeps Debian's scripts from making and starting a server that nobody asked for.
 const NO_MAIN_CLUSTER: &str = "/etc/postgresql-common/createcluster.d/no-main-cluster.conf";
@@ -34,6 +36,7 @@ pub(crate) fn all() -> Result<()> {
     for (program, package) in [
         ("/usr/sbin/mariadbd", "mariadb-server"),
         ("/usr/bin/redis-server", "redis-server"),
+        ("/usr/bin/etcd", "etcd-server"),
         ("/usr/sbin/sshd", "openssh-server"),
         ("/usr/bin/ssh", "openssh-client"),
     ] {
@@ -45,7 +48,39 @@ pub(crate) fn all() -> Result<()> {
     callgrind()?;
     network_tools()?;
     python()?;
-    Ok(())
+    crate::packages::all()
+}
+
+/// Installs Node.js and its package manager, if they are missing.
+pub(crate) fn node() -> Result<()> {
+    let tools = [("node", "nodejs"), ("npm", "npm")];
+    let missing = tools.iter().filter(|(tool, _)| shell::find(tool).is_none());
+    apt(&missing.map(|(_, package)| *package).collect::<Vec<_>>())
+}
+
+/// The compiler of Go; installed, if it is missing.
+pub(crate) fn go() -> Result<PathBuf> {
+    // Where its own releases are put, which may not be on PATH.
+    let released = Path::new("/usr/local/go/bin/go");
+    if let Some(found) = shell::find("go") {
+        return Ok(found);
+    }
+    if !released.is_file() {
+        apt(&["golang-go"])?;
+        return shell::find("go").context("Go is installed and not on PATH");
+    }
+    Ok(released.to_path_buf())
+}
+
+/// Installs Maven, a compiler of Java and the JDBC driver, if they are missing.
+pub(crate) fn maven() -> Result<()> {
+    let tools = [("mvn", "maven"), ("javac", "default-jdk-headless")];
+    let missing = tools.iter().filter(|(tool, _)| shell::find(tool).is_none());
+    let mut packages: Vec<&str> = missing.map(|(_, package)| *package).collect();
+    if !Path::new(JDBC_JAR).is_file() {
+        packages.push("libpostgresql-jdbc-java");
+    }
+    apt(&packages)
 }
 
 /// Installs PostgreSQL's server and clients, if they are missing.
@@ -80,6 +115,7 @@ pub(crate) fn network_tools() -> Result<()> {
     let tools = [
         ("ip", "iproute2"),
         ("nft", "nftables"),
+        ("iptables", "iptables"),
         ("unshare", "util-linux"),
     ];
     let missing = tools.iter().filter(|(name, _)| {
@@ -116,6 +152,14 @@ pub(crate) fn python() -> Result<PathBuf> {
         "the packages of Python are installed and cannot be imported"
     );
     Ok(python)
+}
+
+/// Installs a package of Debian, if this program of it is missing.
+pub(crate) fn package(name: &str, program: &str) -> Result<()> {
+    match Path::new(program).is_file() {
+        true => Ok(()),
+        false => apt(&[name]),
+    }
 }
 
 /// Installs Debian packages; does nothing for an empty list.

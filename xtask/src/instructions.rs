@@ -225,7 +225,7 @@ impl Counter {
 }
 
 /// The line `totals: N` of a dump.
-fn total(dump: &str) -> Option<u64> {
+pub(crate) fn total(dump: &str) -> Option<u64> {
     let mut lines = dump.lines();
     let line = lines.find_map(|line| line.strip_prefix("totals: "))?;
     line.trim().parse().ok()

@@ -15,21 +15,30 @@ const USAGE: &str = "usage: cargo xtask package --out DIR [--program FILE]";
 const START_LIMIT: Duration = Duration::from_secs(30);
 /// What of the manual goes with the program. Pages in folders of `docs` are for those who have the
 /// sources.
-const PAGES: [&str; 14] = [
+const PAGES: [&str; 23] = [
     "access.md",
     "admission.md",
+    "advisory.md",
+    "audit.md",
+    "blocks.md",
     "formats.md",
     "formulas.md",
     "grafana.json",
     "limits.md",
     "memory.md",
     "metrics.md",
+    "migrations.md",
     "operations.md",
     "peers.md",
     "pg_locks.md",
     "rights.md",
+    "row_security.md",
+    "sessions.md",
     "show.md",
     "stages.md",
+    "statements.md",
+    "table_locks.md",
+    "waits.md",
 ];
 
 /// Runs the command.

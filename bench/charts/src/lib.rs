@@ -200,7 +200,9 @@ pub fn lines(axes: &Axes, series: &[Series]) -> String {
          Drag to see a part; a double click or Esc brings all back.</span></p>",
     );
     // "</" must not end the script element, wherever it comes from.
-    let data = data(axes, &frame, series).to_string().replace("</", "<\\/");
+    let data = data(axes, &frame, series)
+        .to_string()
+        .replace('<', "\\u003c");
     let _ = write!(
         out,
         "<script type=\"application/json\">{data}</script></div>"
@@ -356,7 +358,7 @@ fn grid(axes: &Axes, frame: &Frame, svg: &mut String) {
         );
     }
     svg.push_str("</g>");
-    let (low, x_title, y_title) = (HEIGHT - 1.0, axes.x_title, axes.y_title);
+    let (low, x_title, y_title) = (HEIGHT - 3.0, axes.x_title, axes.y_title);
     let _ = write!(
         svg,
         "<text x=\"{right:.1}\" y=\"{low:.1}\" text-anchor=\"end\">{x_title}</text>\

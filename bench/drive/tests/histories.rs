@@ -9,7 +9,7 @@ use check::{Judgement, Level};
 use drive::histories::{self, HistoryOptions, HistoryReport};
 use drive::report;
 use links::view::Silent;
-use peer::Peer;
+use peer::{Peer, longer};
 use std::time::Duration;
 use workload::history::Kind;
 use workload::wire::Isolation;
@@ -19,15 +19,13 @@ use workload::wire::Isolation;
 fn recorded(url: &str, kind: Kind, isolation: Isolation) -> HistoryReport {
     let mut options = HistoryOptions::new(url, kind, isolation);
     options.runner.clients = 8;
-    for seconds in [1, 3, 9] {
-        options.runner.length = Duration::from_secs(seconds);
-        let found = histories::run(&options, &mut Silent).unwrap();
-        if found.verdict.judgement != Judgement::Inconclusive {
-            return found;
-        }
-    }
-    options.runner.length = Duration::from_secs(27);
-    histories::run(&options, &mut Silent).unwrap()
+    let run = |length| {
+        options.runner.length = length;
+        histories::run(&options, &mut Silent).unwrap()
+    };
+    longer(Duration::from_secs(2), run, |found| {
+        found.verdict.judgement != Judgement::Inconclusive
+    })
 }
 
 fn database(peer: &Peer) -> String {

@@ -5,6 +5,8 @@
     reason = "a test file whose helpers are not test functions"
 )]
 
+mod support;
+
 use check::{Anomaly, Judgement, Level, Verdict};
 use drive::histories;
 use drive::report;
@@ -14,6 +16,7 @@ use links::view::Silent;
 use peer::Peer;
 use servers::Kind;
 use std::time::Duration;
+use support::run_until;
 use workload::tpcc::Scale;
 
 fn loaded(url: &str) {
@@ -34,6 +37,7 @@ fn options(url: &str, isolation: Isolation, level: Option<Level>) -> RunOptions 
     options.isolation = isolation;
     options.runner.clients = 8;
     options.runner.warmup = Duration::ZERO;
+    options.runner.length = Duration::from_secs(2);
     options.histories = Some(OwnHistory {
         level,
         ..OwnHistory::default()
@@ -42,22 +46,15 @@ fn options(url: &str, isolation: Isolation, level: Option<Level>) -> RunOptions 
 }
 
 /// A run that is long enough for its history to be judged, and to be caught if it must be.
-fn run(mut options: RunOptions, must_fail: bool) -> RunReport {
-    let mut found = None;
-    for seconds in [1, 3, 9, 27] {
-        options.runner.length = Duration::from_secs(seconds);
-        let run = tpcc::run(&options, &mut Silent).unwrap();
-        let judgement = verdict(&run).judgement;
-        let is_done = match must_fail {
-            true => judgement == Judgement::Fail,
-            false => judgement != Judgement::Inconclusive,
-        };
-        found = Some(run);
-        if is_done {
-            break;
-        }
-    }
-    found.unwrap()
+fn run(options: RunOptions, must_fail: bool) -> RunReport {
+    run_until(&options, |run| match must_fail {
+        true => verdict(run).judgement == Judgement::Fail,
+        false => is_judged(run),
+    })
+}
+
+fn is_judged(run: &RunReport) -> bool {
+    verdict(run).judgement != Judgement::Inconclusive
 }
 
 fn verdict(run: &RunReport) -> &Verdict {
@@ -90,7 +87,9 @@ fn postgresql_keeps_what_it_promises_and_no_more() {
     peer.psql("postgres", "CREATE DATABASE own");
     let url = peer.url("own");
     loaded(&url);
-    let strict = run(options(&url, Isolation::Serializable, None), false);
+    let strict = run_until(&options(&url, Isolation::Serializable, None), |run| {
+        is_judged(run) && verdict(run).exercised.concurrent_conflicts > 0
+    });
     let table = report::table(&strict);
     assert!(strict.passed() && passed(&strict), "{table}");
     assert_eq!(verdict(&strict).level, Level::Serializable);
@@ -140,7 +139,8 @@ fn what_is_not_kept_is_told_and_what_cannot_be_is_refused() {
         operations_max: 2_000,
         level: None,
     });
-    let found = run(bounded, false);
+    let missing = |run: &RunReport| run.history.as_ref().unwrap().missing;
+    let found = run_until(&bounded, |run| is_judged(run) && missing(run) > 0);
     let own = found.history.as_ref().unwrap();
     assert!(passed(&found), "{}", own.verdict);
     assert!(own.missing > 0, "{own:?}");

@@ -4,6 +4,8 @@
     reason = "a test file whose helpers are not test functions"
 )]
 
+mod support;
+
 use drive::report;
 use drive::run::RunnerOptions;
 use drive::tpcc::{self, LoadOptions, RunOptions};
@@ -11,6 +13,7 @@ use links::view::Silent;
 use peer::Certificates;
 use servers::Kind;
 use std::time::Duration;
+use support::run_until;
 use workload::tpcc::Scale;
 
 /// Loads and runs with these parameters of TLS.
@@ -29,7 +32,7 @@ fn load_and_run(url: &str) {
         },
         ..RunOptions::new(url)
     };
-    let run = tpcc::run(&options, &mut Silent).unwrap();
+    let run = run_until(&options, |run| run.committed() > 20);
     assert!(run.passed(), "{}", report::table(&run));
     assert!(run.committed() > 20, "{}", report::table(&run));
 }
@@ -44,7 +47,6 @@ fn postgres_is_loaded_and_measured_over_tls_alone() {
         format!("ssl_cert_file={}", made.server().display()),
         format!("ssl_key_file={}", made.key().display()),
         format!("hba_file={}", hba.display()),
-        String::from("fsync=off"),
         String::from("max_pred_locks_per_transaction=256"),
     ];
     let arguments = settings.iter().flat_map(|it| ["-c", it.as_str()]);

@@ -14,10 +14,13 @@ use super::process::{Process, during};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Microseconds in which a share of a core is counted.
 const PERIOD_US: u64 = 100_000;
+/// A thread that has waited this long for a disk while nothing was moved is held up by the limit: a
+/// forced write takes some milliseconds without one.
+const HELD_UP: Duration = Duration::from_millis(150);
 
 /// What is limited.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,6 +92,8 @@ pub(super) struct Group {
     limit: Limit,
     version: Version,
     seen: Option<(Instant, u64)>,
+    /// Since when somebody waits for the disk, and what was moved until then and is still.
+    held_up: Option<(Instant, u64)>,
 }
 
 /// What the system tells of the groups of a process.
@@ -170,6 +175,7 @@ impl Group {
             limit,
             version,
             seen: None,
+            held_up: None,
         })
     }
 
@@ -227,11 +233,34 @@ impl Group {
                 let (since, before) = *self.seen.get_or_insert((Instant::now(), moved));
                 let seconds = since.elapsed().as_secs_f64();
                 let per_s = (moved - before) as f64 / seconds.max(1e-3);
-                let share = per_s / limit as f64;
                 let text = format!("{per_s:.0} bytes per second, of {limit} allowed");
-                (seconds >= 1.0 && (0.7..1.3).contains(&share)).then_some(text)
+                let share = per_s / limit as f64;
+                if seconds >= 1.0 && (0.7..1.3).contains(&share) {
+                    return Some(text);
+                }
+                // Servers that wait for each other move less than they may.
+                let waited = self.waited(moved)?;
+                (share < 1.3).then(|| format!("a thread waited {waited:.1?} for the disk; {text}"))
             }
             Limit::Memory(_) => None,
+        }
+    }
+
+    /// For how long a thread of its processes has waited for the disk while nothing was moved, if
+    /// that is longer than it takes without a limit. `moved` bytes have been until now.
+    fn waited(&mut self, moved: u64) -> Option<Duration> {
+        if !members(&self.path).into_iter().any(waits_for_disk) {
+            self.held_up = None;
+            return None;
+        }
+        match self.held_up {
+            Some((since, before)) if before == moved => {
+                Some(since.elapsed()).filter(|waited| *waited >= HELD_UP)
+            }
+            _ => {
+                self.held_up = Some((Instant::now(), moved));
+                None
+            }
         }
     }
 
@@ -297,6 +326,22 @@ fn write(path: &Path, value: &str) -> Result<(), String> {
     }
 }
 
+/// Whether a thread of this process waits for a device (state D).
+fn waits_for_disk(pid: u32) -> bool {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
+        return false;
+    };
+    threads.flatten().any(|thread| {
+        let text = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        // The name of the program stands in brackets and may have some itself.
+        let state = text
+            .rsplit(") ")
+            .next()
+            .and_then(|rest| rest.chars().next());
+        state == Some('D')
+    })
+}
+
 fn members(group: &Path) -> Vec<u32> {
     let text = std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
     text.lines().filter_map(|line| line.parse().ok()).collect()
@@ -325,7 +370,7 @@ pub(super) fn leave(group: &Path, home: &Path) -> Result<(), String> {
             Ok(()) => return Ok(()),
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             // A process is about to end, or has a new child.
-            Err(_) => std::thread::sleep(std::time::Duration::from_millis(10)),
+            Err(_) => std::thread::sleep(Duration::from_millis(10)),
         }
     }
     Err(format!("{} is still in use", group.display()))
@@ -418,6 +463,7 @@ mod tests {
                 limit,
                 version,
                 seen: None,
+                held_up: None,
             };
             group.make().unwrap();
             let written = std::fs::read_to_string(group.path.join(file)).unwrap();
@@ -426,7 +472,7 @@ mod tests {
             std::fs::write(&stat, before).unwrap();
             assert_eq!(group.bites(), None);
             if let Some((since, _)) = &mut group.seen {
-                *since -= std::time::Duration::from_secs(1);
+                *since -= Duration::from_secs(1);
             }
             std::fs::write(&stat, after).unwrap();
             let seen = group.bites().unwrap();
@@ -447,6 +493,7 @@ mod tests {
             limit,
             version,
             seen: None,
+            held_up: None,
         };
         group.make().unwrap();
         let written = std::fs::read_to_string(group.path.join("memory.high")).unwrap();

@@ -3,9 +3,10 @@
 use super::clock::{self, Clock};
 use super::group::{Group, Limit, disk_of};
 use super::journal::{Entry, Journal};
+use super::lag::{Late, LateQueue};
 use super::memory::{self, Short};
-use super::network::Table;
-use super::plan::{Kind, Ways};
+use super::network::{Deed, Table};
+use super::plan::Kind;
 use super::process::{Process, during, reachable};
 use super::target::Server;
 use super::undo::Undo;
@@ -86,6 +87,7 @@ enum Probe {
         caller: Caller,
         is_cut: bool,
     },
+    Late(Late),
     Full(PathBuf),
     Shifted(Shifted),
     Slow {
@@ -169,15 +171,16 @@ impl Context {
         format!("trellis-bench-{}-{number}", self.token)
     }
 
-    fn table(
-        &self,
-        number: usize,
-        server: &Server,
-        ways: Ways,
-        percent: f64,
-    ) -> Result<Table, String> {
+    fn table(&self, number: usize, server: &Server, deed: Deed) -> Result<Table, String> {
         let name = self.name(number).replace('-', "_");
-        Table::plan(name, &server.process, ways, percent)
+        Table::plan(name, &server.process, deed)
+    }
+
+    /// Where late packets wait, and the table that marks them.
+    fn late(&self, number: usize, server: &Server) -> Result<(LateQueue, Table), String> {
+        let queue = LateQueue::new(&server.process);
+        let table = self.table(number, server, Deed::Mark(queue.mark()))?;
+        Ok((queue, table))
     }
 
     fn delay(&self, server: &Server) -> Option<&Arc<Delay>> {
@@ -187,7 +190,7 @@ impl Context {
     /// Where the run connects to a server, if it does, and SQL is spoken there.
     fn endpoint(&self, server: &Server) -> Option<&Endpoint> {
         let mut endpoints = self.target.endpoints.iter();
-        let has_sql = self.target.wire != Wire::Redis;
+        let has_sql = self.target.wire.has_sql();
         let is_its = |endpoint: &&Endpoint| {
             let mut ports = server.listening.iter().map(SocketAddr::port);
             ports.any(|port| port == endpoint.port)
@@ -225,7 +228,14 @@ impl Context {
                 self.group(number, kind, server)?.try_it()
             }
             Kind::Cpu(_) | Kind::Throttle(..) => self.group(number, kind, server)?.try_it(),
-            Kind::Drop(ways, percent) => self.table(number, server, ways, percent)?.try_it(),
+            Kind::Drop(ways, percent) => {
+                let deed = Deed::Drop(ways, percent);
+                self.table(number, server, deed)?.try_it()
+            }
+            Kind::Lag(_) => {
+                let (queue, table) = self.late(number, server)?;
+                table.try_it().and_then(|()| queue.try_it())
+            }
             Kind::DiskFull => {
                 let mount = own_file_system(server)?;
                 File::create(self.fill(number, &mount))
@@ -304,11 +314,16 @@ impl Context {
                 };
             }
             Kind::Drop(ways, percent) => {
-                let table = self.table(number, server, ways, percent)?;
-                put_in(Undo::Table(table.name.clone(), table.of), &mut || {
-                    table.add()
-                })?;
+                let table = self.table(number, server, Deed::Drop(ways, percent))?;
+                add(&table, &mut put_in)?;
                 active.probe = Probe::dropped(table, server, percent >= 100.0);
+            }
+            Kind::Lag(lag) => {
+                let (queue, table) = self.late(number, server)?;
+                let late = Late::begin(queue, table, server, lag)?;
+                put_in(Undo::Late(queue), &mut || queue.add())?;
+                add(late.table(), &mut put_in)?;
+                active.probe = Probe::Late(late);
             }
             Kind::DiskFull => {
                 let path = self.fill(number, &own_file_system(server)?);
@@ -322,22 +337,39 @@ impl Context {
                 active.delay = Some(delay);
             }
             Kind::Clock(offset_ms) => {
-                let (path, clock) = clock_of(server)?;
-                let answered = clock.answered()?;
-                put_in(Undo::Clock(path), &mut || clock.set(offset_ms))?;
-                let endpoint = self.endpoint(server).cloned();
-                active.probe = Probe::Shifted(Shifted {
-                    clock,
-                    offset_ms,
-                    answered,
-                    endpoint: endpoint.map(|it| (it, self.target.clone())),
-                    told_ms: Arc::default(),
-                    caller: Caller::new(None),
-                });
+                let shifted = self.shift(offset_ms, server, &mut put_in)?;
+                active.probe = Probe::Shifted(shifted);
             }
         }
         Ok(active)
     }
+
+    /// Sets a server's clock wrong.
+    fn shift(
+        &self,
+        offset_ms: i64,
+        server: &Server,
+        put_in: &mut PutIn<'_>,
+    ) -> Result<Shifted, String> {
+        let (path, clock) = clock_of(server)?;
+        let answered = clock.answered()?;
+        put_in(Undo::Clock(path), &mut || clock.set(offset_ms))?;
+        let endpoint = self.endpoint(server).cloned();
+        Ok(Shifted {
+            clock,
+            offset_ms,
+            answered,
+            endpoint: endpoint.map(|it| (it, self.target.clone())),
+            told_ms: Arc::default(),
+            caller: Caller::new(None),
+        })
+    }
+}
+
+/// Adds a table of the packet filter.
+fn add(table: &Table, put_in: &mut PutIn<'_>) -> Result<(), String> {
+    let undo = Undo::Table(table.name.clone(), table.of);
+    put_in(undo, &mut || table.add())
 }
 
 /// The file of a server's clock, which the server has loaded.
@@ -501,7 +533,7 @@ impl Active {
                 is_cut,
             } => {
                 caller.call();
-                let dropped = table.refresh(process).and_then(|()| table.dropped());
+                let dropped = table.refresh(process).and_then(|()| table.met());
                 let is_deaf = caller.is_deaf.load(Ordering::Relaxed) || caller.address.is_none();
                 match dropped {
                     Err(error) => Look::Missing(error),
@@ -510,6 +542,7 @@ impl Active {
                     Ok(packets) => Look::Proven(format!("{packets} packets dropped")),
                 }
             }
+            Probe::Late(late) => late.look(),
             Probe::Full(path) => match fill(path) {
                 Ok(()) => Look::Proven("no space left on device".into()),
                 Err(error) => Look::Missing(error),
@@ -532,8 +565,11 @@ impl Active {
         }
     }
 
-    /// Sets a delay back.
-    pub(super) fn end_delay(&self) {
+    /// Sets a delay back, and lets late packets go.
+    pub(super) fn end_delay(&mut self) {
+        if let Probe::Late(late) = &mut self.probe {
+            late.end();
+        }
         if let Some(delay) = &self.delay {
             delay.proxy.set_delay(Duration::ZERO);
         }

@@ -29,6 +29,7 @@ mod far;
 mod group;
 mod journal;
 mod kind;
+mod lag;
 mod measure;
 mod memory;
 mod network;
@@ -57,7 +58,7 @@ use kind::{Active, Context, Delay, Look};
 use links::DriveError;
 use links::delay::DelayProxy;
 use links::lock;
-use links::url::{Endpoint, Target, Wire};
+use links::url::{Endpoint, Target};
 use measures::recovery::{Recovery, RecoveryError};
 use plan::refused;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -263,9 +264,9 @@ fn context(ones: &[One], target: &Target) -> Result<(Context, Target), DriveErro
     if delayed.is_empty() {
         return Ok((context, reached));
     }
-    if target.wire == Wire::Redis {
+    if !target.wire.has_sql() {
         return Err(refused(
-            "delay is not possible with redis://: its probe needs SQL".into(),
+            "delay is possible with postgres:// and mysql:// only: its probe needs SQL".into(),
         ));
     }
     for endpoint in &mut reached.endpoints {
@@ -476,13 +477,14 @@ impl Injection {
     /// Begins to undo a fault.
     fn leave(&mut self, at: usize) -> Result<(), DriveError> {
         let one = &mut self.faults[at];
-        let State::In { active, .. } = &one.state else {
+        let State::In { active, .. } = &mut one.state else {
             return Ok(());
         };
         let since = Instant::now();
         active.end_delay();
+        let put_in = active.entries.clone();
         let mut entries = Vec::new();
-        for entry in active.entries.iter().rev() {
+        for entry in put_in.iter().rev() {
             let undo = lock(&self.journal).entry(*entry).cloned();
             let started = undo.map(|undo| undo.act()).transpose();
             let started = started.map_err(|error| one.error(&error))?;

@@ -1,6 +1,6 @@
 //! What is sampled, by name and unit, and its summary.
 
-use super::sample::{Samples, ServerSeries, Used};
+use super::sample::{Sample, Samples, ServerSeries, Used};
 use serde_json::{Map, Value, json};
 
 /// Something that is sampled.
@@ -47,6 +47,35 @@ impl Measure {
 }
 
 impl ServerSeries {
+    /// The same series as it stands in a run's JSON; `None`: that is none.
+    pub fn from_json(value: &Value) -> Option<ServerSeries> {
+        let text = |key: &str| value[key].as_str().map(str::to_owned);
+        let seconds = value["seconds"].as_array()?;
+        let number = |key: &str, at: usize| value[key][at].as_f64();
+        let used = |at: usize| {
+            Some(Used {
+                cpu: number("cpu", at)?,
+                memory: number("memory_bytes", at)?,
+                disk_read: number("disk_read_bytes_per_s", at),
+                disk_written: number("disk_written_bytes_per_s", at),
+                net_in: number("net_in_bytes_per_s", at)?,
+                net_out: number("net_out_bytes_per_s", at)?,
+            })
+        };
+        let samples = seconds.iter().enumerate().map(|(at, second)| {
+            Some(Sample {
+                at_s: second.as_f64()?,
+                used: used(at),
+            })
+        });
+        Some(ServerSeries {
+            name: text("name")?,
+            host: text("host"),
+            samples: samples.collect::<Option<_>>()?,
+            ended: text("ended"),
+        })
+    }
+
     /// Samples of the measured phase in which it did not run all the time.
     pub fn gaps(&self) -> usize {
         let samples = self.samples.iter().filter(|sample| sample.at_s > 0.0);
@@ -84,4 +113,34 @@ fn one(series: &ServerSeries) -> Value {
     value["gaps"] = json!(series.gaps());
     value["ended"] = json!(series.ended);
     value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_is_the_same_after_its_json() {
+        let used = Used {
+            cpu: 0.5,
+            memory: 4096.0,
+            disk_read: None,
+            disk_written: Some(7.0),
+            net_in: 1.0,
+            net_out: 2.0,
+        };
+        let sample = |at_s, used| Sample { at_s, used };
+        let series = ServerSeries {
+            name: String::from("pg"),
+            host: Some(String::from("me@h")),
+            samples: vec![
+                sample(-0.5, Some(used)),
+                sample(0.5, None),
+                sample(1.5, Some(used)),
+            ],
+            ended: None,
+        };
+        assert_eq!(ServerSeries::from_json(&one(&series)), Some(series));
+        assert_eq!(ServerSeries::from_json(&json!({"name": 3})), None);
+    }
 }

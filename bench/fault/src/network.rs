@@ -1,15 +1,24 @@
-//! Packets of a server that are dropped, by a table of the system's packet filter.
+//! Packets of a server that are dropped or marked, by a table of the system's packet filter.
 //!
 //! The server is known by the ports that it listens on, and its own connections to others by both
 //! of their ports. Connections that it makes while the fault lasts are added as they are seen. A
-//! packet that it sends on this machine is dropped where it arrives, as if it had been on the way.
+//! packet that it sends on this machine is met where it arrives, as if it had been on the way.
 
 use super::plan::Ways;
-use super::process::{Process, Sockets};
+use super::process::{Process, Sockets, during};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
+
+/// What becomes of a server's packets.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Deed {
+    /// So many percent of those of TCP are dropped.
+    Drop(Ways, f64),
+    /// All of TCP and UDP get this mark.
+    Mark(u32),
+}
 
 /// A table that is to be added.
 #[derive(Clone, Debug)]
@@ -17,51 +26,59 @@ pub(super) struct Table {
     pub(super) name: String,
     /// Whose network; `None`: ours.
     pub(super) of: Option<Process>,
-    ways: Ways,
-    percent: f64,
+    deed: Deed,
     ports: BTreeSet<u16>,
     pairs: BTreeSet<(u16, u16)>,
+}
+
+/// A command in the network of a process.
+pub(super) fn inside(process: &Process, tool: &str) -> Command {
+    let mut command = Command::new("nsenter");
+    command.args(["-n", "-t", &process.pid.to_string(), tool]);
+    command
 }
 
 /// Runs the packet filter's tool with these lines as input.
 fn nft(of: Option<&Process>, arguments: &[&str], input: &str) -> Result<String, String> {
     let mut command = match of {
         None => Command::new("nft"),
-        Some(process) => {
-            let mut command = Command::new("nsenter");
-            command.args(["-n", "-t", &process.pid.to_string(), "nft"]);
-            command
-        }
+        Some(process) => inside(process, "nft"),
     };
+    command.args(arguments);
+    run("nft", command, input)
+}
+
+/// Runs a command with this input. Answers its output.
+///
+/// # Errors
+/// Its first line of errors.
+pub(super) fn run(name: &str, mut command: Command, input: &str) -> Result<String, String> {
     command
-        .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| format!("nft: {error}"))?;
+    let mut child = command.spawn().map_err(|error| during(name, &error))?;
     if let Some(mut stdin) = child.stdin.take() {
         // One that ended early says why below.
         let _ = stdin.write_all(input.as_bytes());
     }
     let output = child
         .wait_with_output()
-        .map_err(|error| format!("nft: {error}"))?;
+        .map_err(|error| during(name, &error))?;
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         false => {
             let text = String::from_utf8_lossy(&output.stderr);
-            Err(format!("nft: {}", text.lines().next().unwrap_or("failed")))
+            Err(format!(
+                "{name}: {}",
+                text.lines().next().unwrap_or("failed")
+            ))
         }
     }
 }
 
 impl Table {
-    pub(super) fn plan(
-        name: String,
-        process: &Process,
-        ways: Ways,
-        percent: f64,
-    ) -> Result<Table, String> {
+    pub(super) fn plan(name: String, process: &Process, deed: Deed) -> Result<Table, String> {
         let sockets = sockets(process)?;
         let ports: BTreeSet<u16> = sockets
             .listening
@@ -77,8 +94,7 @@ impl Table {
         Ok(Table {
             name,
             of: process.is_in_other_network().then_some(*process),
-            ways,
-            percent,
+            deed,
             ports,
             pairs: sockets.outgoing,
         })
@@ -95,14 +111,27 @@ impl Table {
             .iter()
             .map(|(own, other)| format!("{own} . {other}"));
         let pairs = list(pairs.collect());
-        let share = match self.percent >= 100.0 {
-            true => String::new(),
-            false => format!(
-                "numgen random mod 10000 < {} ",
-                (self.percent * 100.0).round()
-            ),
+        let (ways, act) = match self.deed {
+            Deed::Drop(ways, percent) if percent >= 100.0 => (ways, "counter drop".to_string()),
+            Deed::Drop(ways, percent) => {
+                let of_10_000 = (percent * 100.0).round();
+                let share = format!("numgen random mod 10000 < {of_10_000} counter drop");
+                (ways, share)
+            }
+            Deed::Mark(mark) => (Ways::Both, format!("counter meta mark set {mark:#x}")),
         };
-        let drop = format!("{share}counter drop");
+        let (guard, head) = match self.deed {
+            Deed::Drop(..) => ("", "tcp"),
+            Deed::Mark(_) => ("meta l4proto { tcp, udp } ", "th"),
+        };
+        // Packets whose ports these are.
+        let rule = |out: &mut String, at: &str, own: &str, other: &str| {
+            let start = format!("{guard}{at}{head} {own}");
+            let _ = writeln!(
+                out,
+                "{start} @ports {act}\n{start} . {head} {other} @pairs {act}"
+            );
+        };
         let mut out = format!(
             "table inet {} {{\n\
              set ports {{ type inet_service; {ports} }}\n\
@@ -110,25 +139,15 @@ impl Table {
              chain arriving {{ type filter hook input priority -300;\n",
             self.name
         );
-        if self.ways != Ways::Out {
-            let _ = writeln!(
-                out,
-                "tcp dport @ports {drop}\ntcp dport . tcp sport @pairs {drop}"
-            );
+        if ways != Ways::Out {
+            rule(&mut out, "", "dport", "sport");
         }
-        if self.ways != Ways::In {
-            let _ = writeln!(
-                out,
-                "iif \"lo\" tcp sport @ports {drop}\niif \"lo\" tcp sport . tcp dport @pairs {drop}"
-            );
+        if ways != Ways::In {
+            rule(&mut out, "iif \"lo\" ", "sport", "dport");
         }
         out.push_str("}\nchain leaving { type filter hook output priority -300;\n");
-        if self.ways != Ways::In {
-            let _ = writeln!(
-                out,
-                "oif != \"lo\" tcp sport @ports {drop}\n\
-                 oif != \"lo\" tcp sport . tcp dport @pairs {drop}"
-            );
+        if ways != Ways::In {
+            rule(&mut out, "oif != \"lo\" ", "sport", "dport");
         }
         out.push_str("}\n}\n");
         out
@@ -164,8 +183,8 @@ impl Table {
         Ok(())
     }
 
-    /// Packets dropped so far.
-    pub(super) fn dropped(&self) -> Result<u64, String> {
+    /// Packets that it has met so far.
+    pub(super) fn met(&self) -> Result<u64, String> {
         let text = nft(self.of.as_ref(), &["list", "table", "inet", &self.name], "")?;
         let counts = text.split("counter packets ").skip(1);
         let counts = counts.filter_map(|rest| rest.split(' ').next()?.parse::<u64>().ok());

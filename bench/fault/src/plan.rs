@@ -45,6 +45,8 @@ pub enum Kind {
     DiskFull,
     /// Each byte between client and server arrives this much later, in each direction.
     Delay(Duration),
+    /// Each packet to and from the server comes this much later, also between servers.
+    Lag(Duration),
     /// This many percent of the packets are lost, above 0, at most 100.
     Drop(Ways, f64),
     /// At most this many bytes of memory more than it has, 1 MiB or more.
@@ -65,10 +67,11 @@ const PLAIN: [(&str, Kind); 7] = [
 ];
 
 /// Names that need a value, with an example.
-const VALUED: [(&str, &str); 7] = [
+const VALUED: [(&str, &str); 8] = [
     ("cpu", "cpu=20%"),
     ("loss", "loss=10%"),
     ("delay", "delay=50ms"),
+    ("lag", "lag=5ms"),
     ("disk_write", "disk_write=1MB"),
     ("disk_read", "disk_read=1MB"),
     ("memory", "memory=16MB"),
@@ -87,6 +90,7 @@ impl Kind {
             Kind::Throttle(Disk::Write, _) => "disk_write",
             Kind::DiskFull => "disk_full",
             Kind::Delay(_) => "delay",
+            Kind::Lag(_) => "lag",
             Kind::Drop(Ways::In, _) => "cut_in",
             Kind::Drop(Ways::Out, _) => "cut_out",
             Kind::Drop(Ways::Both, percent) if percent >= 100.0 => "cut",
@@ -138,6 +142,7 @@ impl Kind {
                 percent(100.0).filter(|percent| *percent >= 0.01)?,
             ),
             "delay" => Kind::Delay(delay(value)?),
+            "lag" => Kind::Lag(delay(value)?),
             "disk_write" => Kind::Throttle(Disk::Write, size(value)?),
             "disk_read" => Kind::Throttle(Disk::Read, size(value)?),
             "memory" => Kind::Memory(size(value).filter(|bytes| *bytes >= 1 << 20)?),
@@ -154,7 +159,7 @@ impl fmt::Display for Kind {
             Kind::Cpu(percent) => write!(f, "={percent}%"),
             Kind::Throttle(_, bytes) | Kind::Memory(bytes) => write!(f, "={}kB", bytes >> 10),
             Kind::Clock(ms) => write!(f, "={ms:+}ms"),
-            Kind::Delay(delay) => write!(f, "={}ms", delay.as_secs_f64() * 1e3),
+            Kind::Delay(delay) | Kind::Lag(delay) => write!(f, "={}ms", delay.as_secs_f64() * 1e3),
             Kind::Drop(Ways::Both, percent) if *percent < 100.0 => write!(f, "={percent}%"),
             _ => Ok(()),
         }
@@ -317,6 +322,7 @@ mod tests {
             "pause@node2,node3:10+5",
             "cpu=20%@pg:1+2",
             "delay=50ms@pg:1+2",
+            "lag=5ms@pg:1+2",
             "loss=10%@pg:1+2",
             "loss=0.5%@pg:1+2",
             "cut@pg:1+2",
@@ -352,6 +358,7 @@ mod tests {
             ("cpu=0%@node2:1+1", "cpu=0% is no"),
             ("loss=101%@node2:1+1", "loss=101% is no"),
             ("delay=50@node2:1+1", "delay=50 is no"),
+            ("lag@node2:1+1", "lag needs a value: lag=5ms"),
             ("delay=11s@node2:1+1", "delay=11s is no"),
             ("disk_write=1@node2:1+1", "disk_write=1 is no"),
             ("memory@node2:1+1", "memory needs a value"),

@@ -67,7 +67,10 @@ impl Process {
     }
 
     /// Sends a signal; nothing to one that has ended.
-    pub(super) fn signal(&self, signal: Signal) -> Result<()> {
+    ///
+    /// # Errors
+    /// It belongs to somebody else.
+    pub fn signal(&self, signal: Signal) -> Result<()> {
         if !self.is_alive() {
             return Ok(());
         }
@@ -112,7 +115,7 @@ impl Process {
     }
 
     /// It and all its descendants, parents first.
-    pub(super) fn tree(&self) -> Vec<Process> {
+    pub fn tree(&self) -> Vec<Process> {
         let mut all: Vec<(Process, u32)> = Vec::new();
         for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
             let pid = entry

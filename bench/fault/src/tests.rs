@@ -1,10 +1,15 @@
 //! Each kind at a process of the test's own: put in, proven, undone. What this machine does not
 //! have must be refused by name.
 
+mod lag;
+
+use super::network::Deed;
 use super::process::Sockets;
 use super::*;
 use links::lock;
+use peer::again;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -88,6 +93,15 @@ fn serves_where_it_is_told_to() {
     }
 }
 
+/// Waits until it is so, for far longer than it takes.
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let until = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < until, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// Starts that server. Answers its command, too.
 fn server(folder: &Path) -> (Dummy, String) {
     let file = folder.join("port");
@@ -98,19 +112,16 @@ fn server(folder: &Path) -> (Dummy, String) {
         program.display()
     );
     let dummy = Dummy::shell(&command);
-    let until = Instant::now() + Duration::from_secs(20);
-    while !file.exists() {
-        assert!(Instant::now() < until, "the server does not start");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("the server has started", || file.exists());
     (dummy, command)
 }
 
-/// Has these faults within two seconds, while `during` is called all the time.
+/// Has these faults within four seconds, while `during` is called all the time, with the seconds
+/// that have passed.
 fn broken(
     plans: &[&str],
     target: &FaultTarget,
-    during: &mut dyn FnMut(),
+    during: &mut dyn FnMut(f64),
 ) -> Result<Vec<Fault>, String> {
     // One after the other: a slow disk is one for the journals of the others, too.
     static TURN: Mutex<()> = Mutex::new(());
@@ -133,7 +144,7 @@ fn broken(
             injection.run(&clock)
         });
         while !run.is_finished() {
-            during();
+            during(began.elapsed().as_secs_f64());
             std::thread::sleep(Duration::from_millis(20));
         }
         run.join().unwrap()
@@ -142,20 +153,39 @@ fn broken(
     ended.map_err(|error| error.to_string())
 }
 
-/// One fault that must work.
-fn one(plan: &str, target: &FaultTarget, during: &mut dyn FnMut()) -> Fault {
-    let mut told = broken(&[plan], target, during).unwrap();
-    let fault = told.remove(0);
-    assert!(fault.undo_s < 2.0 && !fault.proof.is_empty(), "{fault:?}");
-    assert!((0.2..0.6).contains(&fault.begin_s), "{fault:?}");
-    fault
+/// One fault that must work, and what was seen of it. Where the machine stood still it may be too
+/// late or not be seen, and is put in again.
+fn one<T: Default>(
+    plan: &str,
+    target: &FaultTarget,
+    mut during: impl FnMut(f64, &mut T),
+    is_seen: impl Fn(&T) -> bool,
+) -> (Fault, T) {
+    let attempt = || {
+        let mut seen = T::default();
+        let told = broken(&[plan], target, &mut |now_s| during(now_s, &mut seen));
+        (told.map(|mut told| told.remove(0)), seen)
+    };
+    let is_in_time = |fault: &Fault| fault.undo_s < 2.0 && (0.2..0.6).contains(&fault.begin_s);
+    let (fault, seen) = again(attempt, |(fault, seen)| {
+        fault.as_ref().is_ok_and(is_in_time) && is_seen(seen)
+    });
+    let fault = fault.unwrap();
+    assert!(is_in_time(&fault) && !fault.proof.is_empty(), "{fault:?}");
+    assert!(is_seen(&seen), "nobody has seen {fault:?}");
+    (fault, seen)
+}
+
+/// One that must work, of which the test itself sees nothing.
+fn unseen(plan: &str, target: &FaultTarget) -> Fault {
+    one(plan, target, |_, _: &mut ()| {}, |_| true).0
 }
 
 /// Whether the system lets us do this; where not, the fault must be refused by its name.
 fn possible(plan: &str, target: &FaultTarget, is_there: bool) -> bool {
     if !is_there {
         let name = plan.split(['=', '@']).next().unwrap();
-        let refused = broken(&[plan], target, &mut || {}).unwrap_err();
+        let refused = broken(&[plan], target, &mut |_| {}).unwrap_err();
         assert!(
             refused.contains(name) && refused.contains("it needs"),
             "{refused}"
@@ -173,19 +203,23 @@ fn has_filter() -> bool {
     listed.is_ok_and(|output| output.status.success())
 }
 
+fn has_tables() -> bool {
+    let listed = Command::new("iptables").args(["-w", "-S"]).output();
+    listed.is_ok_and(|output| output.status.success())
+}
+
 #[test]
 fn a_pause_stops_a_process_with_its_children() {
     let dummy = Dummy::shell("sleep 60 & sleep 60");
     let process = dummy.process();
-    let mut stopped = 0;
-    let fault = one("pause@dummy:0.2+0.5", &dummy.target(""), &mut || {
+    let look = |_, stopped: &mut usize| {
         let tree = process.tree();
-        stopped = stopped.max(tree.iter().filter(|one| one.is_stopped()).count());
-    });
-    assert_eq!(
-        (stopped, fault.proof.as_str()),
-        (3, "3 processes in state T")
-    );
+        let now = tree.iter().filter(|one| one.is_stopped()).count();
+        *stopped = now.max(*stopped);
+    };
+    let plan = "pause@dummy:0.2+0.5";
+    let (fault, _) = one(plan, &dummy.target(""), look, |stopped| *stopped == 3);
+    assert_eq!(fault.proof, "3 processes in state T");
     assert!(
         process
             .tree()
@@ -196,16 +230,22 @@ fn a_pause_stops_a_process_with_its_children() {
 
 #[test]
 fn a_killed_server_is_started_again_and_found_for_the_next_fault() {
-    let folder = Folder::new();
-    let (dummy, command) = server(&folder.0);
-    let before = dummy.process();
-    let target = dummy.target(&format!(",start:{command}"));
     let plans = [
         "kill@dummy:0.2+0.3",
         "restart@dummy:1.5+0.3",
         "pause@dummy:3+0.3",
     ];
-    let told = broken(&plans, &target, &mut || {}).unwrap();
+    // A server that takes long to start is not back for the next fault.
+    let attempt = || {
+        let folder = Folder::new();
+        let (dummy, command) = server(&folder.0);
+        let target = dummy.target(&format!(",start:{command}"));
+        let before = dummy.process();
+        let told = broken(&plans, &target, &mut |_| {});
+        (told, before, folder, dummy)
+    };
+    let (told, before, folder, _dummy) = again(attempt, |(told, ..)| told.is_ok());
+    let told = told.unwrap();
     assert!(told[0].proof.contains("is gone, port"), "{told:?}");
     assert!(told[1].proof.contains("is gone, port"), "{told:?}");
     assert!(told[2].proof.contains("state T"), "{told:?}");
@@ -220,7 +260,7 @@ fn a_killed_server_is_started_again_and_found_for_the_next_fault() {
     let refused = broken(
         &plans[..1],
         &Dummy::shell("sleep 60").target(""),
-        &mut || {},
+        &mut |_| {},
     );
     assert!(
         refused
@@ -240,11 +280,9 @@ fn a_share_of_a_core_is_proven_by_what_was_held_up() {
     if !possible(plan, &busy.target(""), is_root()) {
         return;
     }
-    let mut inside = false;
-    let fault = one(plan, &busy.target(""), &mut || {
-        inside |= home(busy.process()) != before
-    });
-    assert!(inside && fault.proof.contains("throttled in"), "{fault:?}");
+    let look = |_, inside: &mut bool| *inside |= home(busy.process()) != before;
+    let (fault, _) = one(plan, &busy.target(""), look, |inside| *inside);
+    assert!(fault.proof.contains("throttled in"), "{fault:?}");
     assert_eq!(home(busy.process()), before);
     // It runs as before, although it left while it was held up.
     let used = || {
@@ -253,11 +291,10 @@ fn a_share_of_a_core_is_proven_by_what_was_held_up() {
         text.split(' ').next().unwrap().parse::<u64>().unwrap()
     };
     let used_ns = used();
-    std::thread::sleep(Duration::from_secs(1));
-    assert!(used() - used_ns > 100_000_000);
+    wait_until("it runs", || used() - used_ns > 100_000_000);
     // Who does nothing is not held up: then there is no number.
     let idle = Dummy::shell("exec sleep 60");
-    let error = broken(&[plan], &idle.target(""), &mut || {}).unwrap_err();
+    let error = broken(&[plan], &idle.target(""), &mut |_| {}).unwrap_err();
     assert!(error.contains("no probe has seen it"), "{error}");
     assert_eq!(home(idle.process()), before);
 }
@@ -282,13 +319,8 @@ fn who_needs_more_memory_than_is_left_waits_and_is_not_killed() {
     let attempt = |_| {
         let greedy = Dummy::shell(&script);
         let before = home(greedy.process());
-        let mut began = None;
         let mut seen = Vec::new();
-        let told = broken(&[plan], &greedy.target(""), &mut || {
-            let now_s = began
-                .get_or_insert_with(Instant::now)
-                .elapsed()
-                .as_secs_f64();
+        let told = broken(&[plan], &greedy.target(""), &mut |now_s| {
             if (0.7..1.4).contains(&now_s) {
                 seen.push(rounds());
             }
@@ -296,11 +328,13 @@ fn who_needs_more_memory_than_is_left_waits_and_is_not_killed() {
         match told {
             // The kernel had no memory for a process more, and a shell that cannot fork ends.
             Err(error) if error.ends_with("dummy does not run") => None,
+            // The machine stood still.
+            _ if seen.len() <= 10 => None,
             told => Some((greedy, before, seen, told.unwrap().remove(0))),
         }
     };
     let (greedy, before, seen, fault) = (0..5).find_map(attempt).expect("the shell goes on");
-    assert!(fault.undo_s < 2.0, "{fault:?}");
+    assert!(fault.undo_s < 20.0, "{fault:?}");
     assert!(
         fault.proof.contains("no more than 4194304 bytes"),
         "{fault:?}"
@@ -309,17 +343,14 @@ fn who_needs_more_memory_than_is_left_waits_and_is_not_killed() {
         fault.proof.ends_with("held up, and the server itself"),
         "{fault:?}"
     );
-    assert!(seen.len() > 10 && seen.first() == seen.last(), "{seen:?}");
-    // It goes on with what it waited for.
-    let until = Instant::now() + Duration::from_secs(10);
-    while rounds() <= seen[0] + 1 {
-        assert!(Instant::now() < until, "it does not go on");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    assert!(seen.first() == seen.last(), "{seen:?}");
+    wait_until("it goes on with what it waited for", || {
+        rounds() > seen[0] + 1
+    });
     assert_eq!(home(greedy.process()), before);
     // A server that needs no more is not held up, and the limit is there all the same.
     let idle = Dummy::shell("exec sleep 60");
-    let fault = one("memory=64MB@dummy:0.2+1", &idle.target(""), &mut || {});
+    let fault = unseen("memory=64MB@dummy:0.2+1", &idle.target(""));
     assert!(
         fault.proof.ends_with("held up, but not the server itself"),
         "{fault:?}"
@@ -328,14 +359,14 @@ fn who_needs_more_memory_than_is_left_waits_and_is_not_killed() {
     let error = broken(
         &["memory=900000GB@dummy:0.2+1"],
         &idle.target(""),
-        &mut || {},
+        &mut |_| {},
     );
     let error = error.unwrap_err();
     assert!(error.contains("it needs a limit of at most"), "{error}");
 }
 
 /// Has a process move bytes between the disk and its memory all the time, with this limit.
-fn throttled(plan: &str, script: &dyn Fn(&Path) -> String) {
+fn throttled(plan: &str, told: &str, script: &dyn Fn(&Path) -> String) {
     let folder = Folder::new();
     let file = folder.0.join("file");
     std::fs::write(&file, vec![7; 1 << 20]).unwrap();
@@ -344,15 +375,16 @@ fn throttled(plan: &str, script: &dyn Fn(&Path) -> String) {
     let target = dummy.target(&format!(",data:{}", folder.0.display()));
     let has_disk = group::disk_of(&folder.0).is_ok();
     if possible(plan, &target, is_root() && has_disk) {
-        let fault = one(plan, &target, &mut || {});
-        assert!(fault.proof.contains("of 1048576 allowed"), "{fault:?}");
+        let fault = unseen(plan, &target);
+        assert!(fault.proof.contains(told), "{fault:?}");
     }
 }
 
 #[test]
 fn reads_are_slowed_down_to_what_is_allowed() {
     // Around the system's memory, from which reading takes no disk.
-    throttled("disk_read=1MB@dummy:0.2+3", &|file| {
+    let told = "of 1048576 allowed";
+    throttled("disk_read=1MB@dummy:0.2+3", told, &|file| {
         let file = file.display();
         format!("while :; do dd if='{file}' of=/dev/null bs=64k iflag=direct; done")
     });
@@ -360,9 +392,20 @@ fn reads_are_slowed_down_to_what_is_allowed() {
 
 #[test]
 fn writes_are_slowed_down_to_what_is_allowed() {
-    throttled("disk_write=1MB@dummy:0.2+3", &|file| {
+    let told = "of 1048576 allowed";
+    throttled("disk_write=1MB@dummy:0.2+3", told, &|file| {
         let file = file.display();
         format!("while :; do dd if=/dev/zero of='{file}' bs=64k count=1 conv=fdatasync; done")
+    });
+}
+
+/// As a node does that waits for others between two writes.
+#[test]
+fn a_process_that_writes_less_than_it_may_is_held_up_by_each_write() {
+    throttled("disk_write=64kB@dummy:0.2+3", "for the disk; ", &|file| {
+        let file = file.display();
+        let write = format!("dd if=/dev/zero of='{file}' bs=16k count=1 conv=fdatasync");
+        format!("while :; do {write}; sleep 0.5; done")
     });
 }
 
@@ -380,11 +423,9 @@ fn clocked(folder: &Path) -> Dummy {
         told.display()
     );
     let dummy = Dummy::shell(&script);
-    let until = Instant::now() + Duration::from_secs(20);
-    while !clock::is_loaded(&dummy.process(), &file) {
-        assert!(Instant::now() < until, "the library is not loaded");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("the library is loaded", || {
+        clock::is_loaded(&dummy.process(), &file)
+    });
     dummy
 }
 
@@ -406,23 +447,20 @@ fn a_clock_jumps_and_is_right_again() {
         ("clock=+30s@dummy:0.2+0.5", 30),
         ("clock=-40s@dummy:0.2+0.5", -40),
     ] {
-        let mut seen = std::collections::BTreeSet::new();
-        let fault = one(plan, &target, &mut || {
+        let look = |_, seen: &mut BTreeSet<i64>| {
             seen.insert((last() - now_s() + 1).div_euclid(3));
+        };
+        let jump = (offset_s + 1_i64).div_euclid(3);
+        let (fault, _) = one(plan, &target, look, |seen| {
+            seen.contains(&jump) || seen.contains(&(jump - 1))
         });
         assert!(fault.proof.contains("times with"), "{fault:?}");
-        let jump = (offset_s + 1_i64).div_euclid(3);
-        assert!(
-            seen.contains(&jump) || seen.contains(&(jump - 1)),
-            "{seen:?}"
-        );
-        std::thread::sleep(Duration::from_millis(100));
-        assert!((last() - now_s()).abs() <= 1);
+        wait_until("the clock is right again", || (last() - now_s()).abs() <= 1);
     }
     // One that is wrong already is not taken.
     let clock = clock::Clock::open(&folder.0.join("clock")).unwrap();
     clock.set(5_000).unwrap();
-    let error = broken(&["clock=+1s@dummy:0.2+0.5"], &target, &mut || {}).unwrap_err();
+    let error = broken(&["clock=+1s@dummy:0.2+0.5"], &target, &mut |_| {}).unwrap_err();
     assert!(error.contains("wrong by 5000 ms"), "{error}");
 }
 
@@ -435,7 +473,7 @@ fn a_clock_is_refused_where_the_server_does_not_use_it() {
         broken(
             &["clock=+1s@dummy:0.2+0.5"],
             &plain.target(more),
-            &mut || {},
+            &mut |_| {},
         )
         .unwrap_err()
     };
@@ -455,13 +493,11 @@ fn a_clock_is_refused_where_the_server_does_not_use_it() {
         idle.display()
     );
     let sleeper = Dummy::shell(&script);
-    let until = Instant::now() + Duration::from_secs(20);
-    while !clock::is_loaded(&sleeper.process(), &idle) {
-        assert!(Instant::now() < until, "the library is not loaded");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("the library is loaded", || {
+        clock::is_loaded(&sleeper.process(), &idle)
+    });
     let target = sleeper.target(&format!(",clock:{}", idle.display()));
-    let error = broken(&["clock=+1s@dummy:0.2+0.5"], &target, &mut || {});
+    let error = broken(&["clock=+1s@dummy:0.2+0.5"], &target, &mut |_| {});
     assert!(error.unwrap_err().contains("no probe has seen it"));
     assert_eq!(clock::Clock::open(&idle).unwrap().offset_ms(), Ok(0));
 }
@@ -497,14 +533,9 @@ fn a_full_disk_has_no_room_and_then_room_again() {
         std::fs::remove_file(&more).unwrap();
         has_room
     };
-    let mut was_full = false;
-    let fault = one("disk_full@dummy:0.2+0.5", &target, &mut || {
-        was_full |= !room()
-    });
-    assert!(
-        was_full && fault.proof.contains("no space left"),
-        "{fault:?}"
-    );
+    let look = |_, was_full: &mut bool| *was_full |= !room();
+    let (fault, _) = one("disk_full@dummy:0.2+0.5", &target, look, |full| *full);
+    assert!(fault.proof.contains("no space left"), "{fault:?}");
     assert!(room());
     assert!(mount(&["umount"]));
 }
@@ -535,25 +566,23 @@ fn a_cut_lets_nothing_through_and_a_loss_something() {
         if !possible(&plan, &target, is_root() && has_filter()) {
             return;
         }
-        let mut began = None;
-        let mut answered = [0; 2];
-        let fault = one(&plan, &target, &mut || {
-            let asked_s = began
-                .get_or_insert_with(Instant::now)
-                .elapsed()
-                .as_secs_f64();
+        let look = |asked_s: f64, answered: &mut [u32; 2]| {
+            let asked = Instant::now();
             let is_it = echoes(port);
-            if (0.7..1.4).contains(&asked_s) {
+            // It is in from 0.6 s, if it is in time, to 1.7 s.
+            let ended_s = asked_s + asked.elapsed().as_secs_f64();
+            if asked_s > 0.7 && ended_s < 1.65 {
                 answered[usize::from(is_it)] += 1;
             }
-        });
+        };
+        let is_seen = |answered: &[u32; 2]| answered[0] > 0;
+        let (fault, answered) = one(&plan, &target, look, is_seen);
         assert!(fault.proof.ends_with("packets dropped"), "{fault:?}");
-        assert!(answered[0] > 0, "{name}: {answered:?}");
         assert!(
             name.starts_with("loss") || answered[1] == 0,
             "{name}: {answered:?}"
         );
-        assert!(echoes(port), "{name} is undone");
+        wait_until(&format!("{name} is undone"), || echoes(port));
     }
 }
 
@@ -568,7 +597,7 @@ fn an_open_connection_of_the_server_to_another_is_cut_too() {
         format!("exec 3<>/dev/tcp/127.0.0.1/{port}; while :; do echo >&3; sleep 0.05; done");
     let caller = Dummy(command.args(["-c", &script]).spawn().unwrap());
     let (mut near, _) = listener.accept().unwrap();
-    near.set_read_timeout(Some(Duration::from_millis(400)))
+    near.set_read_timeout(Some(Duration::from_secs(60)))
         .unwrap();
     let found = Sockets::of(&caller.process().tree()).unwrap();
     assert_eq!(found.outgoing.len(), 1, "{found:?}");
@@ -579,18 +608,21 @@ fn an_open_connection_of_the_server_to_another_is_cut_too() {
     let mut table = network::Table::plan(
         "trellis_fault_test".into(),
         &dummy.process(),
-        Ways::Both,
-        100.0,
+        Deed::Drop(Ways::Both, 100.0),
     )
     .unwrap();
     table.add().unwrap();
     near.read_exact(&mut [0]).unwrap();
     // As if that process had made the connection after the cut.
     table.refresh(&caller.process()).unwrap();
+    wait_until("packets are dropped", || table.met().unwrap() > 0);
+    // What was on its way comes, and then nothing.
+    near.set_read_timeout(Some(Duration::from_millis(400)))
+        .unwrap();
     while near.read_exact(&mut [0]).is_ok() {}
-    assert!(table.dropped().unwrap() > 0);
     network::remove(&table.name, None).unwrap();
-    near.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    near.set_read_timeout(Some(Duration::from_secs(60)))
+        .unwrap();
     near.read_exact(&mut [0]).unwrap();
 }
 
@@ -601,40 +633,44 @@ fn a_server_in_a_network_of_its_own_is_cut_there() {
     }
     let folder = Folder::new();
     let dummy = Dummy::shell("exec unshare -n bash -c 'exec 3<>/dev/null; sleep 60'");
-    let until = Instant::now() + Duration::from_secs(20);
-    while !dummy.process().is_in_other_network() {
-        assert!(Instant::now() < until, "unshare does not work");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("it has a network of its own", || {
+        dummy.process().is_in_other_network()
+    });
     // It listens nowhere, so there is nothing to drop by.
     let process = dummy.process();
-    let needs = network::Table::plan("trellis_fault_own".into(), &process, Ways::In, 5.0);
+    let deed = Deed::Drop(Ways::In, 5.0);
+    let needs = network::Table::plan("trellis_fault_own".into(), &process, deed);
     assert!(needs.unwrap_err().contains("a TCP port"));
     let (server, _) = server(&folder.0);
     let mut table =
-        network::Table::plan("trellis_fault_own".into(), &server.process(), Ways::In, 5.0).unwrap();
+        network::Table::plan("trellis_fault_own".into(), &server.process(), deed).unwrap();
     table.of = Some(process);
     table.try_it().unwrap();
     table.add().unwrap();
     assert!(network::exists(&table.name, Some(&process)));
     assert!(!network::exists(&table.name, None));
-    assert_eq!(table.dropped(), Ok(0));
+    assert_eq!(table.met(), Ok(0));
     network::remove(&table.name, Some(&process)).unwrap();
     assert!(!network::exists(&table.name, Some(&process)));
 }
 
 #[test]
 fn a_server_that_ends_in_the_middle_of_a_pause_gives_no_number() {
-    let dummy = Dummy::shell("exec sleep 60");
-    let process = dummy.process();
-    let mut began = None;
-    let error = broken(&["pause@dummy:0.2+3"], &dummy.target(""), &mut || {
-        // Not as soon as others have had their turn.
-        if began.get_or_insert_with(Instant::now).elapsed() > Duration::from_secs(1) {
-            process.signal(nix::sys::signal::Signal::SIGKILL).unwrap();
-        }
-    });
-    assert!(error.unwrap_err().contains("the process has ended"));
+    let attempt = || {
+        let dummy = Dummy::shell("exec sleep 60");
+        let process = dummy.process();
+        let plan = "pause@dummy:0.2+3";
+        let told = broken(&[plan], &dummy.target(""), &mut |now_s| {
+            if now_s > 1.0 {
+                process.signal(nix::sys::signal::Signal::SIGKILL).unwrap();
+            }
+        });
+        told.unwrap_err()
+    };
+    // It may end before the pause, where that comes late.
+    let is_that = |error: &String| error.contains("the process has ended");
+    let error = again(attempt, is_that);
+    assert!(is_that(&error), "{error}");
 }
 
 #[test]
@@ -697,8 +733,8 @@ fn an_agent_has_its_faults_by_the_clock_that_it_is_told() {
     let dummy = Dummy::shell("sleep 60 & sleep 60");
     let task = json!({
         "targets": [format!("far=pid:{}", dummy.0.id())],
-        "plans": ["pause@far:1+0.5"],
-        "length_s": 3.0,
+        "plans": ["pause@far:1+1.5"],
+        "length_s": 30.0,
     });
     let (mut near, mut lines) = agent_of(&task);
     assert_eq!(told(&mut lines), json!({ "ready": true }));
@@ -706,14 +742,13 @@ fn an_agent_has_its_faults_by_the_clock_that_it_is_told() {
     assert!(!dummy.process().is_stopped());
     // It is told once, and goes on by itself.
     near.write_all(b"{\"second\":0.9}\n").unwrap();
-    std::thread::sleep(Duration::from_millis(400));
-    assert!(dummy.process().is_stopped());
+    wait_until("it is stopped", || dummy.process().is_stopped());
     let answer = told(&mut lines);
     let fault = &answer["faults"][0];
     assert_eq!(fault["proof"], "3 processes in state T", "{answer}");
     let begin_s = fault["begin_s"].as_f64().unwrap();
-    assert!((1.0..1.2).contains(&begin_s), "{answer}");
-    assert!(fault["undo_s"].as_f64().unwrap() < 2.0, "{answer}");
+    assert!((1.0..10.0).contains(&begin_s), "{answer}");
+    assert!(fault["undo_s"].as_f64().unwrap() < 20.0, "{answer}");
     assert!(!dummy.process().is_stopped());
 }
 
@@ -722,26 +757,15 @@ fn an_agent_whose_benchmark_is_gone_undoes_what_is_in() {
     let dummy = Dummy::shell("exec sleep 60");
     let task = json!({
         "targets": [format!("far=pid:{}", dummy.0.id())],
-        "plans": ["pause@far:0.1+50"],
-        "length_s": 60.0,
+        "plans": ["pause@far:0.1+500"],
+        "length_s": 600.0,
     });
     let (mut near, mut lines) = agent_of(&task);
     assert_eq!(told(&mut lines), json!({ "ready": true }));
     near.write_all(b"{\"second\":0.0}\n").unwrap();
-    let begun = Instant::now();
-    while !dummy.process().is_stopped() {
-        assert!(
-            begun.elapsed() < Duration::from_secs(10),
-            "it is not put in"
-        );
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("it is put in", || dummy.process().is_stopped());
     near.shutdown(std::net::Shutdown::Write).unwrap();
-    let ended = Instant::now();
-    while dummy.process().is_stopped() {
-        assert!(ended.elapsed() < Duration::from_secs(2), "it is not undone");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("it is undone", || !dummy.process().is_stopped());
 }
 
 #[test]
@@ -765,7 +789,7 @@ fn an_agent_refuses_what_is_not_possible_there() {
 #[test]
 fn a_delay_is_refused_where_the_server_is_elsewhere() {
     let target: FaultTarget = "far=ssh:nowhere.invalid,pid:1".parse().unwrap();
-    let error = broken(&["delay=5ms@far:1+1"], &target, &mut || {}).unwrap_err();
+    let error = broken(&["delay=5ms@far:1+1"], &target, &mut |_| {}).unwrap_err();
     assert!(
         error.contains("it needs a server on this machine"),
         "{error}"

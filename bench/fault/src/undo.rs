@@ -4,6 +4,7 @@
 
 use super::clock::Clock;
 use super::far::container;
+use super::lag::LateQueue;
 use super::process::{Process, Sockets, during, reachable};
 use super::{group, network};
 use nix::sys::signal::Signal;
@@ -32,6 +33,8 @@ pub(super) enum Undo {
     Continue(Vec<Process>),
     /// Removes a table of the packet filter from the network of this process; `None`: from ours.
     Table(String, Option<Process>),
+    /// Hands no packets over any more.
+    Late(LateQueue),
     /// Moves all processes of a control group to another one, and removes the group.
     Group { group: PathBuf, home: PathBuf },
     /// Removes a file.
@@ -143,6 +146,7 @@ impl Undo {
                 }
             }
             Undo::Table(name, of) => network::remove(name, of.as_ref())?,
+            Undo::Late(queue) => queue.remove()?,
             Undo::Group { group, home } => group::leave(group, home)?,
             Undo::Remove(path) => remove(Some(path))?,
             // A server that was started anew has another file.
@@ -158,6 +162,7 @@ impl Undo {
         match self {
             Undo::Continue(processes) => !processes.iter().any(Process::is_stopped),
             Undo::Table(name, of) => !network::exists(name, of.as_ref()),
+            Undo::Late(queue) => !queue.exists(),
             Undo::Group { group, .. } => !group.exists(),
             Undo::Remove(path) => !path.exists(),
             Undo::Clock(path) if !path.exists() => true,
@@ -187,6 +192,9 @@ impl Undo {
                 json!({ "continue": all.iter().map(process_json).collect::<Vec<_>>() })
             }
             Undo::Table(name, of) => json!({ "table": name, "of": of.as_ref().map(process_json) }),
+            Undo::Late(queue) => {
+                json!({ "late": queue.number, "of": queue.of.as_ref().map(process_json) })
+            }
             Undo::Group { group, home } => json!({ "group": group, "home": home }),
             Undo::Remove(path) => json!({ "remove": path }),
             Undo::Clock(path) => json!({ "clock": path }),
@@ -209,6 +217,12 @@ impl Undo {
         }
         if let Some(name) = value["table"].as_str() {
             return Some(Undo::Table(name.to_string(), process_of(&value["of"])));
+        }
+        if let Some(number) = value["late"].as_u64() {
+            return Some(Undo::Late(LateQueue {
+                number: number.try_into().ok()?,
+                of: process_of(&value["of"]),
+            }));
         }
         if let (Some(group), Some(home)) = (path("group"), path("home")) {
             return Some(Undo::Group { group, home });
@@ -272,6 +286,10 @@ mod tests {
             Undo::Continue(vec![process]),
             Undo::Table("name".into(), None),
             Undo::Table("name".into(), Some(process)),
+            Undo::Late(LateQueue {
+                number: 7,
+                of: Some(process),
+            }),
             Undo::Group {
                 group: "/a".into(),
                 home: "/b".into(),

@@ -431,7 +431,7 @@ impl<'a> Ring<'a> {
         for member in &self.members[..size] {
             let sql = match self.ground.target.wire {
                 Wire::MySql => format!("KILL {}", member.id),
-                Wire::Postgres | Wire::Redis => {
+                _ => {
                     format!("SELECT pg_terminate_backend({})", member.id)
                 }
             };
@@ -452,7 +452,7 @@ fn ended(result: Result<(), LinkError>) -> Result<Result<(), ServerError>, Drive
 fn session_id(ground: &Ground, link: &mut Link) -> Result<String, DriveError> {
     let sql = match ground.target.wire {
         Wire::MySql => "SELECT connection_id()",
-        Wire::Postgres | Wire::Redis => "SELECT pg_backend_pid()",
+        _ => "SELECT pg_backend_pid()",
     };
     let mut answers = Answers::new();
     link.query(sql, &mut answers)

@@ -18,7 +18,8 @@
 //! that commit. So an attempt that was rolled back counts as tried, too.
 //!
 //! Where that happens again and again, the writers make pauses, twice as long after each such
-//! attempt and half as long after each read, so that every server comes to an end.
+//! attempt and half as long after each read, so that every server comes to an end. Where commits
+//! take so long that most reads are without one, the readers make such pauses amid their reads.
 //!
 //! After the benchmark Dike, section 5 (dUpdateBalance and dSelectBalance), which adds to rows that
 //! must be equal; sums need fewer writes for the same, and reads there follow the writes.
@@ -53,7 +54,7 @@ const BALANCE: i64 = 10_000;
 const EXERCISED_OF: u32 = 10;
 /// Acknowledgements are noted in their order, but for this.
 const NOTED_WITHIN: Duration = Duration::from_secs(1);
-/// Pauses of the writers begin with the first and end with the second.
+/// Pauses of writers and readers begin with the first and end with the second.
 const PAUSE_MIN_US: u64 = 200;
 const PAUSE_MAX_US: u64 = 50_000;
 /// Longest pause before a transaction is tried again.
@@ -266,6 +267,31 @@ fn tell_torn(number: u32, is_read_only: bool, seen: &[Seen], total: i64, met: &M
     text
 }
 
+/// A pause that is as long as it must be. Two threads that change it at once may count for one.
+#[derive(Default)]
+struct Pause {
+    us: AtomicU64,
+}
+
+impl Pause {
+    fn make(&self) {
+        let us = self.us.load(Ordering::Relaxed);
+        if us > 0 {
+            std::thread::sleep(Duration::from_micros(us));
+        }
+    }
+
+    fn change(&self, is_longer: bool) {
+        let us = self.us.load(Ordering::Relaxed);
+        let us = match is_longer {
+            true => (2 * us).clamp(PAUSE_MIN_US, PAUSE_MAX_US),
+            false if us <= PAUSE_MIN_US => 0,
+            false => us / 2,
+        };
+        self.us.store(us, Ordering::Relaxed);
+    }
+}
+
 /// What writers and readers share.
 struct Play<'a> {
     ground: &'a Ground,
@@ -275,7 +301,9 @@ struct Play<'a> {
     is_over: AtomicBool,
     next_read: AtomicU32,
     /// Of each writer between its transfers.
-    pause_us: AtomicU64,
+    between_writes: Pause,
+    /// Of each reader amid a read.
+    amid_reads: Pause,
     transfers: Mutex<Vec<Transfer>>,
     tally: Mutex<SnapshotReport>,
     error: Mutex<Option<LinkError>>,
@@ -342,7 +370,8 @@ fn run_in_table(
         wanted,
         is_over: AtomicBool::new(false),
         next_read: AtomicU32::new(0),
-        pause_us: AtomicU64::new(0),
+        between_writes: Pause::default(),
+        amid_reads: Pause::default(),
         transfers: Mutex::default(),
         tally: Mutex::new(tally),
         error: Mutex::default(),
@@ -447,23 +476,9 @@ impl Play<'_> {
                 }
                 Err(error) => return Err(error),
             }
-            let pause_us = self.pause_us.load(Ordering::Relaxed);
-            if pause_us > 0 {
-                std::thread::sleep(Duration::from_micros(pause_us));
-            }
+            self.between_writes.make();
         }
         Ok(())
-    }
-
-    /// Lets writers wait longer, or not so long. Two readers at once may count for one.
-    fn pace(&self, is_rolled_back: bool) {
-        let pause_us = self.pause_us.load(Ordering::Relaxed);
-        let pause_us = match is_rolled_back {
-            true => (2 * pause_us).clamp(PAUSE_MIN_US, PAUSE_MAX_US),
-            false if pause_us <= PAUSE_MIN_US => 0,
-            false => pause_us / 2,
-        };
-        self.pause_us.store(pause_us, Ordering::Relaxed);
     }
 
     /// Reads until there are enough reads.
@@ -479,20 +494,21 @@ impl Play<'_> {
                 if self.is_over() {
                     return Ok(());
                 }
-                match look(link, &begin, self.rows, prng) {
+                match look(link, &begin, self.rows, &self.amid_reads, prng) {
                     Ok(seen) => break seen,
                     Err(error) if is_retryable(&error) => {
                         let mut tally = lock(&self.tally);
                         tally.reads(is_read_only).retried += 1;
                         drop(tally);
-                        self.pace(true);
+                        self.between_writes.change(true);
+                        self.amid_reads.change(false);
                         give_up(link)?;
                         pause(prng);
                     }
                     Err(error) => return Err(error),
                 }
             };
-            self.pace(false);
+            self.between_writes.change(false);
             self.note(number, is_read_only, &seen);
         }
     }
@@ -503,6 +519,7 @@ impl Play<'_> {
         let total = tally.total;
         let met = meet(seen, &lock(&self.transfers), sum.unwrap_or(0) - total);
         let is_torn = sum != Some(total);
+        self.amid_reads.change(!met.inside);
         let reads = tally.reads(is_read_only);
         reads.done += 1;
         reads.torn += u32::from(is_torn);
@@ -555,8 +572,14 @@ fn transfer(
     })
 }
 
-/// Reads all rows in one transaction, in an order of its own.
-fn look(link: &mut Link, begin: &str, rows: u32, prng: &mut Prng) -> Result<Vec<Seen>, LinkError> {
+/// Reads all rows in one transaction, in an order of its own, with a pause in the middle.
+fn look(
+    link: &mut Link,
+    begin: &str,
+    rows: u32,
+    pause: &Pause,
+    prng: &mut Prng,
+) -> Result<Vec<Seen>, LinkError> {
     let mut order: Vec<u32> = (1..=rows).collect();
     for at in (1..order.len()).rev() {
         order.swap(at, prng.below(at as u64 + 1) as usize);
@@ -564,7 +587,10 @@ fn look(link: &mut Link, begin: &str, rows: u32, prng: &mut Prng) -> Result<Vec<
     link.command(begin)?;
     let mut seen = Vec::with_capacity(order.len());
     let mut answers = Answers::new();
-    for row in order {
+    for (at, row) in order.into_iter().enumerate() {
+        if at == rows as usize / 2 {
+            pause.make();
+        }
         let asked = Instant::now();
         link.query(
             &format!("SELECT v FROM {TABLE} WHERE k = {row}"),

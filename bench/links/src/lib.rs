@@ -9,6 +9,10 @@
 //! | [`postgres`] | the PostgreSQL wire: a lean client with pipelined rounds and COPY |
 //! | [`mysql`] | the protocol of MySQL and MariaDB |
 //! | [`redis`] | that of Redis |
+//! | [`etcd`] | transactions of etcd, over its JSON gateway |
+//! | [`cassandra`] | the native protocol of Cassandra |
+//! | [`hbase`], [`thrift`] | rows of HBase, by its Thrift 2 gateway |
+//! | [`mongo`], [`bson`] | commands of MongoDB, and its documents |
 //! | [`raw`] | the PostgreSQL wire message by message, and cancel requests |
 //! | [`echo`] | a server that answers at once, to measure the client |
 //! | [`server`] | which server, and its counters |
@@ -27,20 +31,26 @@ pub mod answers {
     //! Rows, tags and errors of a round.
     pub use workload::wire::{Answers, ServerError};
 }
+pub mod bson;
+pub mod cassandra;
 pub mod cpu;
 pub mod delay;
 pub mod echo;
 pub mod error;
+pub mod etcd;
+pub mod hbase;
 pub mod homes;
 pub mod link;
 mod login;
 pub mod metrics;
+pub mod mongo;
 pub mod mysql;
 pub mod postgres;
 pub mod raw;
 pub mod redis;
 pub mod server;
 pub mod stream;
+pub mod thrift;
 pub mod tls;
 pub mod url;
 pub mod view;

@@ -90,6 +90,10 @@ impl Link {
             Wire::Postgres => Link::Postgres(Postgres::connect(endpoint, target, timeout)?),
             Wire::MySql => Link::MySql(MySql::connect(endpoint, target, timeout)?),
             Wire::Redis => return Err(LinkError::Protocol("Redis has no SQL")),
+            Wire::Etcd => return Err(LinkError::Protocol("etcd has no SQL")),
+            Wire::Cassandra => return Err(LinkError::Protocol("Cassandra has no SQL here")),
+            Wire::HBase => return Err(LinkError::Protocol("HBase has no SQL")),
+            Wire::Mongo => return Err(LinkError::Protocol("MongoDB has no SQL")),
         })
     }
 

@@ -258,7 +258,7 @@ mod tests {
     fn live(phase: &'static str, committed: u64, aborts: u64) -> Live {
         Live {
             phase,
-            kinds: &["payment"],
+            kinds: vec!["payment"],
             committed: vec![committed],
             aborts: vec![(String::from("40001 \"x\""), aborts)],
             p50_us: 1_500,

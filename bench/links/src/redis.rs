@@ -26,6 +26,70 @@ pub enum Reply {
     List(Vec<Reply>),
 }
 
+impl Reply {
+    /// Its bytes, or that there are none; `None`: it is something else.
+    pub fn bytes(self) -> Option<Option<Vec<u8>>> {
+        match self {
+            Reply::Bytes(bytes) => Some(bytes),
+            Reply::Status(_) | Reply::Int(_) | Reply::List(_) => None,
+        }
+    }
+
+    /// What is in the list; `None`: it is none.
+    pub fn list(self) -> Option<Vec<Reply>> {
+        match self {
+            Reply::List(list) => Some(list),
+            Reply::Status(_) | Reply::Int(_) | Reply::Bytes(_) => None,
+        }
+    }
+
+    /// A list of bytes, of which some may be missing; `None`: it is something else.
+    pub fn values(self) -> Option<Vec<Option<Vec<u8>>>> {
+        self.list()?.into_iter().map(Reply::bytes).collect()
+    }
+
+    /// A list of bytes of which none is missing; `None`: it is something else.
+    pub fn texts(self) -> Option<Vec<Vec<u8>>> {
+        self.values()?.into_iter().collect()
+    }
+}
+
+/// A reply, or the words of the server's refusal.
+pub type Said = Result<Reply, String>;
+
+/// Commands of one round.
+#[derive(Debug, Default)]
+pub struct Commands {
+    bytes: Vec<u8>,
+    count: usize,
+}
+
+impl Commands {
+    /// These, each a list of words.
+    pub fn of(commands: &[&[&[u8]]]) -> Commands {
+        let mut all = Commands::default();
+        commands.iter().for_each(|words| all.push(words));
+        all
+    }
+
+    /// Appends a command.
+    pub fn push(&mut self, words: &[&[u8]]) {
+        push_command(words, &mut self.bytes);
+        self.count += 1;
+    }
+
+    /// Appends those of another round.
+    pub fn append(&mut self, other: &Commands) {
+        self.bytes.extend_from_slice(&other.bytes);
+        self.count += other.count;
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+}
+
 /// One connection to a Redis server.
 #[derive(Debug)]
 pub struct Redis {
@@ -82,13 +146,7 @@ impl Redis {
     /// Puts a command into the buffer: [`Redis::flush`] sends it, [`Redis::reply`] waits for the
     /// reply of each in turn.
     pub fn push(&mut self, words: &[&[u8]]) {
-        let out = &mut self.stream.out;
-        out.extend_from_slice(format!("*{}\r\n", words.len()).as_bytes());
-        for word in words {
-            out.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
-            out.extend_from_slice(word);
-            out.extend_from_slice(b"\r\n");
-        }
+        push_command(words, &mut self.stream.out);
     }
 
     /// Sends what was put into the buffer.
@@ -97,6 +155,24 @@ impl Redis {
     /// The connection broke.
     pub async fn flush(&mut self) -> Result<(), LinkError> {
         self.stream.flush().await
+    }
+
+    /// Sends commands, and waits for the replies of all of them.
+    ///
+    /// # Errors
+    /// The connection broke.
+    pub async fn round(&mut self, commands: &Commands) -> Result<Vec<Said>, LinkError> {
+        self.stream.out.extend_from_slice(&commands.bytes);
+        self.flush().await?;
+        let mut said = Vec::with_capacity(commands.count);
+        for _ in 0..commands.count {
+            said.push(match self.reply().await {
+                Ok(reply) => Ok(reply),
+                Err(LinkError::Server(error)) => Err(error.message),
+                Err(error) => return Err(error),
+            });
+        }
+        Ok(said)
     }
 
     /// Waits for the next reply.
@@ -154,6 +230,16 @@ impl Redis {
         };
         let place = self.stream.take(length);
         head_of(self.stream.bytes(place))
+    }
+}
+
+/// Appends a command as it travels.
+pub fn push_command(words: &[&[u8]], out: &mut Vec<u8>) {
+    out.extend_from_slice(format!("*{}\r\n", words.len()).as_bytes());
+    for word in words {
+        out.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+        out.extend_from_slice(word);
+        out.extend_from_slice(b"\r\n");
     }
 }
 

@@ -103,7 +103,7 @@ impl Tls {
         let (mode_name, root_name, modes) = match wire {
             Wire::Postgres => POSTGRES,
             Wire::MySql => MYSQL,
-            Wire::Redis => ("", "", &[][..]),
+            _ => ("", "", &[][..]),
         };
         let (mut said, mut root) = (None, None);
         for (name, value) in parameters {
@@ -121,7 +121,7 @@ impl Tls {
         let known = modes.iter().find(|(name, _)| *name == said);
         let mode = match (known, wire) {
             (Some((_, mode)), _) => *mode,
-            (None, Wire::Redis) => Mode::Disable,
+            (None, wire) if !wire.has_sql() => Mode::Disable,
             (None, _) => return Err(unknown(mode_name, &said)),
         };
         let mode = match (mode, &root, wire) {
@@ -435,7 +435,13 @@ mod tests {
                 assert_eq!(mode(Wire::MySql, &[("ssl-mode", name)]), Ok(*known));
             }
         }
-        for wire in [Wire::Postgres, Wire::MySql, Wire::Redis] {
+        for wire in [
+            Wire::Postgres,
+            Wire::MySql,
+            Wire::Redis,
+            Wire::Etcd,
+            Wire::Mongo,
+        ] {
             assert_eq!(mode(wire, &[]), Ok(Mode::Disable));
         }
     }

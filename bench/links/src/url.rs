@@ -32,6 +32,15 @@ pub enum Wire {
     MySql,
     /// `redis://`; port 6379, no database, and no SQL: only workloads that say so.
     Redis,
+    /// `etcd://`; port 2379, no accounts, no database, and no SQL.
+    Etcd,
+    /// `cassandra://`; port 9042, user `cassandra`, a keyspace as the database, and no SQL.
+    Cassandra,
+    /// `hbase://`; port 9090 of its Thrift 2 gateway, no accounts, a table as the database, and no
+    /// SQL.
+    HBase,
+    /// `mongodb://`; port 27017, no accounts, and no SQL.
+    Mongo,
 }
 
 impl Wire {
@@ -40,6 +49,18 @@ impl Wire {
             Wire::Postgres => 5432,
             Wire::MySql => 3306,
             Wire::Redis => 6379,
+            Wire::Etcd => 2379,
+            Wire::Cassandra => 9042,
+            Wire::HBase => 9090,
+            Wire::Mongo => 27017,
+        }
+    }
+
+    /// Whether it takes SQL.
+    pub fn has_sql(self) -> bool {
+        match self {
+            Wire::Postgres | Wire::MySql => true,
+            Wire::Redis | Wire::Etcd | Wire::Cassandra | Wire::HBase | Wire::Mongo => false,
         }
     }
 
@@ -48,6 +69,8 @@ impl Wire {
             Wire::Postgres => "postgres",
             Wire::MySql => "root",
             Wire::Redis => "default",
+            Wire::Cassandra => "cassandra",
+            Wire::Etcd | Wire::HBase | Wire::Mongo => "",
         }
     }
 }
@@ -129,6 +152,10 @@ impl Target {
             ("postgresql://", Wire::Postgres),
             ("mysql://", Wire::MySql),
             ("redis://", Wire::Redis),
+            ("etcd://", Wire::Etcd),
+            ("cassandra://", Wire::Cassandra),
+            ("hbase://", Wire::HBase),
+            ("mongodb://", Wire::Mongo),
         ];
         let mut known = schemes.into_iter();
         let known = known.find_map(|(scheme, wire)| Some((wire, url.strip_prefix(scheme)?)));
@@ -176,9 +203,9 @@ impl Target {
     /// # Errors
     /// [`UrlError::Sql`].
     pub fn of_sql(self) -> Result<Target, UrlError> {
-        match self.wire {
-            Wire::Postgres | Wire::MySql => Ok(self),
-            Wire::Redis => Err(UrlError::Sql),
+        match self.wire.has_sql() {
+            true => Ok(self),
+            false => Err(UrlError::Sql),
         }
     }
 
@@ -189,7 +216,7 @@ impl Target {
     pub fn of_postgres(self) -> Result<Target, UrlError> {
         match self.wire {
             Wire::Postgres => Ok(self),
-            Wire::MySql | Wire::Redis => Err(UrlError::Wire),
+            _ => Err(UrlError::Wire),
         }
     }
 }
@@ -270,6 +297,13 @@ mod tests {
         let refused = Target::parse("mysql://a").unwrap().of_postgres();
         assert_eq!(refused, Err(UrlError::Wire));
         assert_eq!(Target::parse("postgres://a").unwrap().wire, Wire::Postgres);
+        let target = Target::parse("cassandra://h1,h2:7/shop").unwrap();
+        let ports: Vec<u16> = target.endpoints.iter().map(|it| it.port).collect();
+        assert_eq!((target.wire, ports), (Wire::Cassandra, vec![9042, 7]));
+        assert_eq!(target.database, "shop");
+        let target = Target::parse("hbase://h/shop").unwrap();
+        assert_eq!((target.wire, target.endpoints[0].port), (Wire::HBase, 9090));
+        assert_eq!(target.of_sql(), Err(UrlError::Sql));
     }
 
     #[test]

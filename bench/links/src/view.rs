@@ -1,7 +1,11 @@
 //! Progress for a person: a live view in a terminal, plain lines elsewhere.
 
 use std::io::Write;
+use std::process::{Command, Stdio};
 use std::time::Duration;
+
+/// Columns of a terminal that does not tell how many it has.
+const COLUMNS_USUAL: usize = 80;
 
 /// How far a load is.
 #[derive(Clone, Debug)]
@@ -28,7 +32,7 @@ pub struct Live {
     /// Committed in the last second, by kind.
     pub committed: Vec<u64>,
     /// Names of the kinds.
-    pub kinds: &'static [&'static str],
+    pub kinds: Vec<&'static str>,
     /// Median response in the last second, in microseconds; 0 when nothing finished.
     pub p50_us: u64,
     /// 99th percentile of the same.
@@ -68,6 +72,8 @@ impl Progress for Silent {
 pub struct Screen<W: Write> {
     out: W,
     redraw: bool,
+    /// Columns of the terminal.
+    columns: usize,
     /// Lines of the block that the next redraw replaces.
     drawn: usize,
     last_line: Option<Duration>,
@@ -79,22 +85,33 @@ impl<W: Write> Screen<W> {
         Screen {
             out,
             redraw,
+            columns: match redraw {
+                true => columns().unwrap_or(COLUMNS_USUAL),
+                false => COLUMNS_USUAL,
+            },
             drawn: 0,
             last_line: None,
         }
     }
 
     fn block(&mut self, lines: &[String]) {
-        let mut text = String::new();
+        let mut folded = Vec::new();
+        lines
+            .iter()
+            .for_each(|line| fold(line, self.columns, &mut folded));
+        // A line that is too long nevertheless is cut off: the block has as many rows as lines.
+        let mut text = String::from("\x1b[?7l");
         if self.drawn > 0 {
             text.push_str(&format!("\x1b[{}A", self.drawn));
         }
-        for line in lines {
+        for line in &folded {
             text.push_str("\x1b[2K");
             text.push_str(line);
             text.push('\n');
         }
-        self.drawn = lines.len();
+        // What is left of a longer block.
+        text.push_str("\x1b[J\x1b[?7h");
+        self.drawn = folded.len();
         self.put(&text);
     }
 
@@ -169,6 +186,34 @@ impl<W: Write> Progress for Screen<W> {
     }
 }
 
+/// Columns of the terminal at the standard input, if there is one that tells.
+fn columns() -> Option<usize> {
+    let mut stty = Command::new("stty");
+    let asked = stty.arg("size").stdin(Stdio::inherit());
+    let told = asked.stderr(Stdio::null()).output().ok()?;
+    let told = String::from_utf8(told.stdout).ok()?;
+    let columns = told.split_whitespace().nth(1)?.parse().ok()?;
+    // One that does not know says 0.
+    (columns > 0).then_some(columns)
+}
+
+/// Breaks a line between its parts, which two spaces tell apart, so that it fits.
+fn fold(line: &str, columns: usize, folded: &mut Vec<String>) {
+    let mut rest = line.to_owned();
+    while let Some((end, _)) = rest.char_indices().nth(columns) {
+        let start = rest.len() - rest.trim_start().len();
+        let fits = rest.get(start..end).and_then(|part| part.rfind("  "));
+        let Some(at) = fits.or_else(|| rest[start..].find("  ")) else {
+            break;
+        };
+        let at = start + at;
+        let next = format!("    {}", rest[at..].trim_start());
+        folded.push(rest[..at].trim_end().to_owned());
+        rest = next;
+    }
+    folded.push(rest);
+}
+
 /// Rate and time left, once there is ground for a guess: the first rows come slowly, because
 /// tables and connections are still being made.
 fn guess(loaded: &Loaded) -> String {
@@ -232,11 +277,32 @@ mod tests {
     }
 
     #[test]
+    fn lines_are_broken_between_their_parts() {
+        let of = |line: &str, columns| {
+            let mut folded = Vec::new();
+            fold(line, columns, &mut folded);
+            folded
+        };
+        assert_eq!(of("  a 1  b 2", 10), ["  a 1  b 2"]);
+        assert_eq!(of("  a 1  b 2  c 3", 12), ["  a 1  b 2", "    c 3"]);
+        assert_eq!(
+            of("  a 1  bbbbbbbb 2  c", 8),
+            ["  a 1", "    bbbbbbbb 2", "    c"]
+        );
+        assert_eq!(of("  bbbbbbbb 2", 4), ["  bbbbbbbb 2"]);
+        assert_eq!(of("", 4), [""]);
+        assert_eq!(
+            of("  \u{e9}\u{e9}  \u{e9}", 5),
+            ["  \u{e9}\u{e9}", "    \u{e9}"]
+        );
+    }
+
+    #[test]
     fn a_file_gets_lines_and_a_terminal_gets_redraws() {
         let live = Live {
             phase: "measuring",
             committed: vec![7],
-            kinds: &["a"],
+            kinds: vec!["a"],
             ..Live::default()
         };
         let mut file = Screen::new(Vec::new(), false);

@@ -28,8 +28,7 @@ fn postgres(certificates: Option<&Certificates>, more: &[&str]) -> Option<Server
         ]
     });
     let settings = settings.iter().flatten();
-    let mut arguments = vec!["-c", "fsync=off"];
-    arguments.extend(settings.flat_map(|setting| ["-c", setting.as_str()]));
+    let mut arguments: Vec<&str> = settings.flat_map(|it| ["-c", it.as_str()]).collect();
     arguments.extend(more);
     peer::start(Kind::Postgres, &arguments)
 }

@@ -148,6 +148,11 @@ impl Cluster {
         &self.file.nodes
     }
 
+    /// The processes of the nodes.
+    pub(super) fn pids(&self) -> Vec<u32> {
+        local_cluster::nodes::pids(&self.dir)
+    }
+
     /// Makes an empty database under a system.
     pub(super) fn create_database(&self, database: &str, system: System) -> Result<()> {
         let mut link = connect(&self.file.nodes[0], "postgres")?;

@@ -9,7 +9,8 @@
 //! | `repetition` | a run: arguments, experiments in their order, the page |
 //! | `figure`, `expect` | what a page consists of: figures, and expectations with verdicts |
 //! | `model`, `plan`, `cluster`, `tries` | where numbers come from |
-//! | `leap`, `rubato`, `dike` | the experiments of one paper each |
+//! | `over` | what is cleared when a signal ends the process |
+//! | `leap`, `rubato`, `dike`, `strudel` | the experiments of one paper each |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -19,9 +20,11 @@ mod expect;
 mod figure;
 mod leap;
 mod model;
+mod over;
 mod plan;
 mod repetition;
 mod rubato;
+mod strudel;
 mod tries;
 
 use anyhow::Result;
@@ -47,6 +50,9 @@ enum PaperCommand {
     /// "How Good is the Distributed Databases in Supporting Transaction Processing" (Dike)
     #[command(after_help = dike::HELP)]
     Dike(RunArgs),
+    /// "Strudel: Framework for Transaction Performance Analyses on SQL/NoSQL Systems"
+    #[command(after_help = strudel::HELP)]
+    Strudel(RunArgs),
 }
 
 /// Carries out `trellis paper`.
@@ -59,5 +65,6 @@ pub fn run(args: &PaperArgs) -> Result<()> {
         PaperCommand::Leap(args) => repetition::run(&leap::PAPER, args),
         PaperCommand::Rubato(args) => repetition::run(&rubato::PAPER, args),
         PaperCommand::Dike(args) => repetition::run(&dike::PAPER, args),
+        PaperCommand::Strudel(args) => repetition::run(&strudel::PAPER, args),
     }
 }

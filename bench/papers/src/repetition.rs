@@ -65,6 +65,16 @@ pub(super) struct Experiment {
     pub(super) run: fn(&mut Lab) -> Result<Figure>,
 }
 
+impl Experiment {
+    /// Whether `asked` names it: its own name, or a number of which it is a part (19 names 19ab).
+    fn is(&self, asked: &str) -> bool {
+        let is_number = !asked.is_empty() && asked.bytes().all(|letter| letter.is_ascii_digit());
+        let rest = self.id.strip_prefix(asked).filter(|_| is_number);
+        let is_part = |rest: &str| rest.bytes().all(|letter| letter.is_ascii_lowercase());
+        self.id == asked || rest.is_some_and(is_part)
+    }
+}
+
 /// An experiment that runs in the model.
 pub(super) const fn model_figure(
     id: &'static str,
@@ -75,6 +85,22 @@ pub(super) const fn model_figure(
         id,
         title,
         cluster_s: None,
+        run,
+    }
+}
+
+/// An experiment that runs on a real cluster, or beside servers of others; `about_s`: how many
+/// seconds, about, quick or not.
+pub(super) const fn cluster_figure(
+    id: &'static str,
+    title: &'static str,
+    about_s: fn(bool) -> f64,
+    run: fn(&mut Lab) -> Result<Figure>,
+) -> Experiment {
+    Experiment {
+        id,
+        title,
+        cluster_s: Some(about_s),
         run,
     }
 }
@@ -149,7 +175,7 @@ pub(super) fn run(paper: &Paper, args: &RunArgs) -> Result<()> {
 /// The experiments of the command line, in their order.
 fn asked(paper: &Paper, args: &RunArgs) -> Result<Vec<&'static Experiment>> {
     for asked in &args.figure {
-        if !paper.experiments.iter().any(|one| one.id == asked) {
+        if !paper.experiments.iter().any(|one| one.is(asked)) {
             let all: Vec<&str> = paper.experiments.iter().map(|one| one.id).collect();
             bail!(
                 "there is no figure {asked} here; there are {}",
@@ -158,7 +184,7 @@ fn asked(paper: &Paper, args: &RunArgs) -> Result<Vec<&'static Experiment>> {
         }
     }
     let is_asked = |one: &&Experiment| {
-        let named = args.figure.is_empty() || args.figure.iter().any(|id| id == one.id);
+        let named = args.figure.is_empty() || args.figure.iter().any(|asked| one.is(asked));
         named && !(one.cluster_s.is_some() && args.model_only)
     };
     Ok(paper.experiments.iter().filter(is_asked).collect())
@@ -231,4 +257,28 @@ fn write(paper: &Paper, to: &Outputs, lab: &Lab, figures: &[Figure]) -> Result<(
         escape(&(paper.model)(&lab.model))
     );
     Ok(outputs::write(&to.html, &page(paper.title, &body))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::model_figure;
+    use crate::figure::Figure;
+
+    #[test]
+    fn a_number_names_all_its_parts() {
+        for (id, asked, expected) in [
+            ("19ab", "19ab", true),
+            ("19ab", "19", true),
+            ("19ab", "1", false),
+            ("19ab", "19c", false),
+            ("19", "19", true),
+            ("23-24", "23", false),
+            ("nine", "nine", true),
+            ("nine", "ni", false),
+            ("nine", "", false),
+        ] {
+            let one = model_figure(id, "", |_| Ok(Figure::new("", "", String::new())));
+            assert_eq!(one.is(asked), expected, "{id} by {asked:?}");
+        }
+    }
 }

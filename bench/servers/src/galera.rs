@@ -13,10 +13,18 @@ const LIBRARY: [&str; 2] = [
 /// Ports of a node between nodes: the group, its increments, its first copy.
 const PORTS: usize = 3;
 
+/// How a node is told whom to join, and that it is the first.
+const ADDRESS: &str = "--wsrep-cluster-address=";
+const FOUND: &str = "--wsrep-new-cluster";
+/// Who a server is that must not be root.
+const NOBODY_NAME: &str = "nobody";
+
 /// A cluster of MariaDB; ended, with its files, when dropped.
 #[derive(Debug)]
 pub struct Galera {
     nodes: Vec<Server>,
+    /// Where the nodes are for each other.
+    group: Vec<String>,
 }
 
 impl Galera {
@@ -41,15 +49,18 @@ impl Galera {
             .iter()
             .map(|ports| format!("127.0.0.1:{}", ports[0]))
             .collect();
-        let mut cluster = Galera { nodes: Vec::new() };
+        let mut cluster = Galera {
+            nodes: Vec::new(),
+            group: group.clone(),
+        };
         for (at, ports) in ports.iter().enumerate() {
             let mut arguments = arguments(&library, ports);
             arguments.push(match at {
-                0 => "--wsrep-cluster-address=gcomm://".to_owned(),
-                _ => format!("--wsrep-cluster-address=gcomm://{}", group.join(",")),
+                0 => format!("{ADDRESS}gcomm://"),
+                _ => format!("{ADDRESS}gcomm://{}", group.join(",")),
             });
             if at == 0 {
-                arguments.push("--wsrep-new-cluster".to_owned());
+                arguments.push(FOUND.to_owned());
             }
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
             match Server::start(Kind::MariaDb, &arguments)? {
@@ -75,6 +86,34 @@ impl Galera {
         &self.nodes
     }
 
+    /// A command for the shell that starts a node again that was killed. It finds out how far the
+    /// node's files are, so that the others send it what is missing: the increments if they have
+    /// them still, or all files.
+    pub fn start_again(&self, node: &Server) -> String {
+        let line: Vec<String> = node
+            .line
+            .iter()
+            .map(|word| word.to_string_lossy().into())
+            .collect();
+        // The first node has founded the group; now it joins it.
+        let is_own = |word: &&String| !word.starts_with(ADDRESS) && *word != FOUND;
+        let mut words: Vec<String> = line
+            .iter()
+            .filter(is_own)
+            .map(|word| quoted(word))
+            .collect();
+        if super::is_root().unwrap_or(false) {
+            words.push(format!("--user={NOBODY_NAME}"));
+        }
+        let folder = quoted(&node.folder.display().to_string());
+        let (words, group) = (words.join(" "), self.group.join(","));
+        format!(
+            "cd {folder} && at=$({words} --wsrep-recover --pid-file={folder}/pid.recover 2>&1 | \
+             sed -n 's/.*Recovered position: *//p' | tail -n 1) && exec {words} \
+             {ADDRESS}gcomm://{group} ${{at:+--wsrep-start-position=$at}} >>log.again 2>&1"
+        )
+    }
+
     /// What is to be cleared when the process ends without dropping this.
     pub fn remains(&self) -> Vec<Remains> {
         self.nodes.iter().map(Server::remains).collect()
@@ -85,6 +124,11 @@ impl Galera {
         "wsrep_sync_wait = 1, so that a transaction reads what was committed anywhere before it; \
          otherwise as MariaDB alone"
     }
+}
+
+/// A word for the shell.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 fn arguments(library: &Path, ports: &[u16]) -> Vec<String> {

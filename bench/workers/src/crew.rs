@@ -27,23 +27,44 @@ impl Crew {
     /// # Errors
     /// One is not there, is of another version, works for somebody else, or is named twice.
     pub fn join(addresses: &[String], arguments: Vec<String>) -> Result<Crew, DriveError> {
-        if addresses.len() > WORKERS_MAX {
-            let text = format!("--worker: at most {WORKERS_MAX} workers");
-            return Err(DriveError::Option(text));
-        }
-        let mut seen = BTreeSet::new();
-        if let Some(twice) = addresses.iter().find(|it| !seen.insert(*it)) {
-            let text = format!("--worker {twice} is said twice");
-            return Err(DriveError::Option(text));
-        }
-        let own = build();
-        let members = addresses.iter();
-        let members = members.map(|address| Member::reach(address, own.as_deref()));
         Ok(Crew {
-            members: members.collect::<Result<_, _>>()?,
+            members: reach_all(addresses)?,
             arguments,
         })
     }
+}
+
+/// Reaches all workers.
+pub(super) fn reach_all(addresses: &[String]) -> Result<Vec<Arc<Member>>, DriveError> {
+    if addresses.len() > WORKERS_MAX {
+        let text = format!("--worker: at most {WORKERS_MAX} workers");
+        return Err(DriveError::Option(text));
+    }
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = addresses.iter().find(|it| !seen.insert(*it)) {
+        let text = format!("--worker {twice} is said twice");
+        return Err(DriveError::Option(text));
+    }
+    let own = build();
+    let members = addresses.iter();
+    let members = members.map(|address| Member::reach(address, own.as_deref()));
+    members.collect()
+}
+
+/// Measures the clocks, and lets all of them begin at the same time.
+pub(super) fn begin_all(members: &[Arc<Member>]) -> Result<Instant, DriveError> {
+    let mut longest = Duration::ZERO;
+    for member in members {
+        longest = longest.max(member.measure_clock()?);
+    }
+    let start = Instant::now() + AHEAD + 2 * longest;
+    for member in members {
+        member.send(&Order::Begin {
+            at_us: member.clock_at(start),
+        });
+    }
+    let lost = members.iter().find_map(|member| member.lost());
+    lost.map_or(Ok(start), Err)
 }
 
 impl Others for Crew {
@@ -99,17 +120,7 @@ impl Others for Crew {
     }
 
     fn begin(&self) -> Result<Instant, DriveError> {
-        let mut longest = Duration::ZERO;
-        for member in &self.members {
-            longest = longest.max(member.measure_clock()?);
-        }
-        let start = Instant::now() + AHEAD + 2 * longest;
-        for member in &self.members {
-            member.send(&Order::Begin {
-                at_us: member.clock_at(start),
-            });
-        }
-        self.lost().map_or(Ok(start), Err)
+        begin_all(&self.members)
     }
 
     fn want(&self, wanted: &[Vec<u32>]) {

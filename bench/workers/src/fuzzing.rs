@@ -2,17 +2,25 @@
 
 use super::message::{Answer, Order, greeted, greeting};
 use super::packed::{PackedPart, PackedSecond};
+use super::packed_sessions::{ChangedPiece, PackedSessions, PackedSessionsSecond};
 use super::recorded::{Piece, Pieces};
 use drive::run::parts::PartResult;
 use drive::run::tally::{Share, count};
 use drive::run::watch::SecondCounts;
 use drive::tpcc::Recorded;
+use sessions::interaction::Changes;
+use sessions::run::parts::{Names, PartResult as SessionsPart};
+use sessions::run::{Second, Tallies};
+use sessions::table::Next;
 use versions::{Access, Attempt, Book, Entry, Payment, Seen};
 
 /// Kinds of transactions of the results in the corpus.
 const KINDS: usize = 5;
 /// Reads and writes of a history of a worker.
 const OPERATIONS: usize = 1_000;
+/// Interactions and states of the runs of sessions in the corpus.
+const NAMES: &Names = &[("A", &["LOST"]), ("B", &[])];
+const STATES: usize = 2;
 
 /// Reads bytes as everything that either side may be sent.
 pub fn fuzz(bytes: &[u8]) {
@@ -49,6 +57,27 @@ pub fn fuzz(bytes: &[u8]) {
                     let _ = pieces.add(&piece);
                 }
             }
+            Answer::SessionsSecond { counts, .. } => {
+                let mut sum = Second::new(NAMES.len());
+                if let Ok((counts, _)) = counts.unpack(NAMES.len()) {
+                    sum.merge(&counts);
+                }
+            }
+            Answer::Changed(piece) => {
+                let mut changes = Changes::default();
+                // A piece that fits can be added twice.
+                if piece.clone().add_to(&mut changes).is_ok() {
+                    let _ = piece.add_to(&mut changes);
+                    changes.merge(&changes.clone());
+                }
+            }
+            Answer::SessionsDone(part) => {
+                let mut sum = Tallies::new(NAMES.len());
+                if let Ok((part, _)) = part.unpack(NAMES, STATES, Changes::default(), "w") {
+                    sum.merge(&part.tallies);
+                    sum.merge(&part.tallies);
+                }
+            }
             Answer::Refused(_)
             | Answer::Pong { .. }
             | Answer::Ready(_)
@@ -75,6 +104,26 @@ fn recorded() -> Option<Recorded> {
         since_us: 1 << 50,
         knows_all: true,
     })
+}
+
+/// A part of a run of sessions.
+fn sessions_part() -> SessionsPart {
+    let mut tallies = Tallies::new(NAMES.len());
+    let tally = &mut tallies.by_interaction[0];
+    tally.answered.insert("LOST", 3);
+    tally.failed.insert(("conflict", String::from("40001")), 2);
+    tally.conflicts.insert(String::from("40001"), 9);
+    tallies.transitions.insert((None, 0, Next::State(1)), 5);
+    tallies.transitions.insert((Some(1), 0, Next::End), 4);
+    let mut changes = Changes::default();
+    changes.note("counter", 7, 3, true);
+    changes.note("counter", 9, -3, false);
+    SessionsPart {
+        tallies,
+        changes,
+        waiting: (vec![0, 1, 1], 2),
+        refused: None,
+    }
 }
 
 /// Valid inputs: a greeting, and every kind of message.
@@ -112,7 +161,14 @@ pub fn corpus() -> Vec<Vec<u8>> {
         Order::Begin { at_us: 1 << 40 },
         Order::Want(vec![30, 7]),
         Order::Stop,
+        Order::Sessions {
+            document: String::from("{}"),
+            number: 0,
+            count: 2,
+        },
     ];
+    let sessions = sessions_part();
+    let changed = ChangedPiece::all(&sessions.changes).next();
     let answers = [
         Answer::Refused(text()),
         Answer::Pong {
@@ -128,6 +184,12 @@ pub fn corpus() -> Vec<Vec<u8>> {
         Answer::Competing(vec![30, 7]),
         Answer::Seen(piece),
         Answer::Done(Box::new(PackedPart::of(&result))),
+        Answer::SessionsSecond {
+            second: 2,
+            counts: PackedSessionsSecond::of(&Second::new(NAMES.len()), 3),
+        },
+        Answer::Changed(changed.expect("something was changed")),
+        Answer::SessionsDone(Box::new(PackedSessions::of(&sessions, None))),
     ];
     let mut inputs = vec![greeting("cores 2 build 0").into_bytes()];
     let written = "messages are written";

@@ -16,6 +16,10 @@
 //!                                      <-    Done: counts and raw histograms
 //! ```
 //!
+//! A run of sessions (`trellis bench exp`) has other words for the same course: `Sessions` with the
+//! document for `Prepare`, `SessionsSecond`, `Changed` with pieces of what was changed, and
+//! `SessionsDone`. Workers load their part before they are `Ready`.
+//!
 //! Every worker gets the same arguments and draws the same run from the same seed; of its
 //! terminals, connections and arrivals it takes those that are dealt to its part. So the offered
 //! load of several workers is that of one process: rates are not divided, and no two terminals have
@@ -38,13 +42,17 @@ pub mod fuzzing;
 mod member;
 mod message;
 mod packed;
+mod packed_sessions;
 mod recorded;
 mod serve;
+mod serve_sessions;
+mod sessions_crew;
 #[cfg(test)]
 mod tests;
 
 pub use crew::Crew;
 pub use serve::{Accept, serve};
+pub use sessions_crew::SessionCrew;
 
 use std::time::Duration;
 
@@ -57,6 +65,6 @@ const GREETING_MAX: Duration = Duration::from_secs(5);
 /// How a worker says that it has a run already.
 const BUSY: &str = "it works for";
 /// The version of the messages; larger when one of them changes.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// Processes that run one load, at most.
 const WORKERS_MAX: usize = 256;

@@ -4,12 +4,14 @@ use super::message::{
     ANSWER_BYTES_MAX, Answer, Line, Order, greeted, greeting, read_line, receive,
 };
 use super::packed::PackedPart;
+use super::packed_sessions::{PackedSessions, PackedSessionsSecond};
 use super::recorded::Pieces;
 use super::{BEAT, BUSY, GREETING_MAX, SILENCE};
 use drive::run::others::Clock;
 use drive::run::watch::SecondCounts;
 use links::error::DriveError;
 use links::lock;
+use sessions::interaction::Changes;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -22,6 +24,8 @@ const ROUND_TRIPS: usize = 16;
 /// How long a call of this module waits for something new before it returns without.
 const MOMENT: Duration = Duration::from_millis(50);
 
+/// Seconds of a run that are kept until somebody asks for them.
+const SECONDS_MAX: usize = 60;
 /// How long a worker may be busy with a run that ends.
 const BUSY_MAX: Duration = Duration::from_secs(3);
 
@@ -55,6 +59,12 @@ struct State {
     pieces: Option<Pieces>,
     seconds: BTreeMap<u64, SecondCounts>,
     done: Option<PackedPart>,
+    sessions_seconds: BTreeMap<u64, PackedSessionsSecond>,
+    /// What a run of sessions has changed, as far as it has come.
+    changes: Changes,
+    sessions_done: Option<Box<PackedSessions>>,
+    /// That has been taken.
+    is_taken: bool,
     has_ended: bool,
 }
 
@@ -191,6 +201,19 @@ impl Member {
                     }
                 }
                 Ok(Answer::Done(part)) => state.done = Some(*part),
+                Ok(Answer::SessionsSecond { second, counts }) => {
+                    state.sessions_seconds.insert(second, counts);
+                    // Nobody asks for old ones any more.
+                    while state.sessions_seconds.len() > SECONDS_MAX {
+                        state.sessions_seconds.pop_first();
+                    }
+                }
+                Ok(Answer::Changed(piece)) => {
+                    if piece.add_to(&mut state.changes).is_err() {
+                        state.lost = Some(String::from("has sent changes that do not fit"));
+                    }
+                }
+                Ok(Answer::SessionsDone(part)) => state.sessions_done = Some(part),
                 Ok(Answer::Refused(why)) => state.lost = Some(format!("does not go on ({why})")),
                 Err(error) => {
                     drop(state);
@@ -205,7 +228,8 @@ impl Member {
     fn lose(&self, error: &io::Error) {
         let mut state = lock(&self.state);
         state.has_ended = true;
-        if state.done.is_none() && state.lost.is_none() {
+        let is_done = state.done.is_some() || state.sessions_done.is_some() || state.is_taken;
+        if !is_done && state.lost.is_none() {
             state.lost = Some(match error.kind() {
                 ErrorKind::WouldBlock | ErrorKind::TimedOut => {
                     format!("was lost: it has said nothing for {} s", SILENCE.as_secs())
@@ -253,6 +277,27 @@ impl Member {
     /// The counts of a second. Waits a moment for them.
     pub(super) fn take_second(&self, second: u64) -> Option<SecondCounts> {
         self.soon(|state| state.seconds.remove(&second))
+    }
+
+    /// The counts of a second of a run of sessions. Waits a moment for them.
+    pub(super) fn take_sessions_second(&self, second: u64) -> Option<PackedSessionsSecond> {
+        self.soon(|state| state.sessions_seconds.remove(&second))
+    }
+
+    /// What has come of a run of sessions, and what it has changed. Waits a moment for it.
+    pub(super) fn take_sessions(&self) -> Option<(Box<PackedSessions>, Changes)> {
+        self.soon(|state| {
+            let done = state.sessions_done.take()?;
+            state.is_taken = true;
+            Some((done, std::mem::take(&mut state.changes)))
+        })
+    }
+
+    /// It has sent what cannot be.
+    pub(super) fn unfit(&self, what: &str) {
+        let mut state = lock(&self.state);
+        let text = format!("has sent {what} that do not fit");
+        state.lost.get_or_insert(text);
     }
 
     /// Transactions that are due and not begun.

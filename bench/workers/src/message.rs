@@ -2,6 +2,7 @@
 //! told apart, and frames after it: a length of four bytes, big-endian, and the message.
 
 use super::packed::{PackedPart, PackedSecond};
+use super::packed_sessions::{ChangedPiece, PackedSessions, PackedSessionsSecond};
 use super::recorded::Piece;
 use super::{FORMAT, SILENCE};
 use links::lock;
@@ -46,6 +47,15 @@ pub(super) enum Order {
     Want(Vec<u32>),
     /// Ends the run before its time.
     Stop,
+    /// Loads and connects a part of a run of sessions.
+    Sessions {
+        /// The resolved document, as JSON.
+        document: String,
+        /// The part, from 0.
+        number: u32,
+        /// Parts in all.
+        count: u32,
+    },
 }
 
 /// From a worker.
@@ -67,6 +77,15 @@ pub(super) enum Answer {
     Seen(Piece),
     /// The run is over, and all that was recorded has been sent.
     Done(Box<PackedPart>),
+    /// A second of a run of sessions is over.
+    SessionsSecond {
+        second: u64,
+        counts: PackedSessionsSecond,
+    },
+    /// The run is over. A piece of what it has changed.
+    Changed(ChangedPiece),
+    /// The run is over, and all that it has changed has been sent.
+    SessionsDone(Box<PackedSessions>),
 }
 
 /// A connection whose messages several threads send.

@@ -24,7 +24,7 @@ pub(super) struct PackedHistogram(Vec<(u64, u64)>);
 pub(super) struct Unfit;
 
 /// The number, if it is one that can be counted.
-fn sane(count: u64) -> Result<u64, Unfit> {
+pub(super) fn sane(count: u64) -> Result<u64, Unfit> {
     if count <= COUNT_MAX {
         Ok(count)
     } else {
@@ -32,7 +32,7 @@ fn sane(count: u64) -> Result<u64, Unfit> {
     }
 }
 
-fn all_sane<'a>(counts: impl IntoIterator<Item = &'a u64>) -> Result<(), Unfit> {
+pub(super) fn all_sane<'a>(counts: impl IntoIterator<Item = &'a u64>) -> Result<(), Unfit> {
     counts.into_iter().try_for_each(|it| sane(*it).map(|_| ()))
 }
 
@@ -45,6 +45,12 @@ impl PackedHistogram {
 
     pub(super) fn unpack(&self) -> Result<Histogram<u64>, Unfit> {
         let mut unpacked = histogram();
+        self.fill(&mut unpacked)?;
+        Ok(unpacked)
+    }
+
+    /// Counts all of it in a histogram of three digits.
+    pub(super) fn fill(&self, unpacked: &mut Histogram<u64>) -> Result<(), Unfit> {
         let mut all = 0;
         for (us, count) in &self.0 {
             all += sane(*count)?;
@@ -54,7 +60,7 @@ impl PackedHistogram {
             }
             unpacked.record_n(*us, *count).map_err(|_| Unfit)?;
         }
-        Ok(unpacked)
+        Ok(())
     }
 }
 

@@ -13,7 +13,7 @@ use links::cpu::cores;
 use links::lock;
 use std::io::{Error, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -137,15 +137,20 @@ impl Worker<'_> {
             news: Condvar::new(),
             waiting: AtomicU64::new(0),
             wanted: Mutex::default(),
+            stop: AtomicBool::new(false),
         };
         std::thread::scope(|scope| {
             scope.spawn(|| session.read(stream));
             scope.spawn(|| session.beat());
             let end = match session.wait_for_order() {
                 None => String::from("it has gone without a run"),
-                Some((arguments, part)) => {
-                    (self.say)(&format!("part {} of {}", part.number + 1, part.count));
-                    self.answer(&session, &arguments, part)
+                Some(task) => {
+                    let Part { number, count } = task.part;
+                    (self.say)(&format!("part {} of {count}", number + 1));
+                    match &task.what {
+                        What::Run(arguments) => self.answer(&session, arguments, task.part),
+                        What::Sessions(document) => session.answer_sessions(document, task.part),
+                    }
                 }
             };
             // What has been sent is read before the connection is closed.
@@ -189,16 +194,31 @@ fn refuse(mut stream: TcpStream, why: &str) {
     let _ = stream.write_all(greeting(&format!("refused: {why}")).as_bytes());
 }
 
+/// What a coordinator wants.
+#[derive(Clone)]
+struct Task {
+    what: What,
+    part: Part,
+}
+
+#[derive(Clone)]
+enum What {
+    /// A run of `bench run`, by its arguments.
+    Run(Vec<String>),
+    /// A run of sessions, by its document.
+    Sessions(String),
+}
+
 #[derive(Default)]
 struct State {
-    order: Option<(Vec<String>, Part)>,
+    order: Option<Task>,
     begin_us: Option<u64>,
     is_over: bool,
 }
 
 /// A coordinator, from its greeting to its end.
-struct Session {
-    line: Line,
+pub(super) struct Session {
+    pub(super) line: Line,
     /// What the times of the worker's clock count from.
     born: Instant,
     state: Mutex<State>,
@@ -206,6 +226,8 @@ struct Session {
     waiting: AtomicU64,
     /// How many transactions are to compete for each row.
     wanted: Mutex<Vec<u32>>,
+    /// The run ends before its time.
+    pub(super) stop: AtomicBool,
 }
 
 impl Session {
@@ -234,13 +256,18 @@ impl Session {
                     number,
                     count,
                 } => {
-                    let fits = number < count && count as usize <= WORKERS_MAX;
-                    let mut state = lock(&self.state);
-                    if !fits || state.order.is_some() {
+                    if !self.take(What::Run(arguments), Part { number, count }) {
                         break;
                     }
-                    state.order = Some((arguments, Part { number, count }));
-                    self.news.notify_all();
+                }
+                Order::Sessions {
+                    document,
+                    number,
+                    count,
+                } => {
+                    if !self.take(What::Sessions(document), Part { number, count }) {
+                        break;
+                    }
                 }
                 Order::Begin { at_us } => {
                     lock(&self.state).begin_us = Some(at_us);
@@ -254,7 +281,20 @@ impl Session {
         self.end();
     }
 
-    fn end(&self) {
+    /// Takes a task, if it is the first one and can be.
+    fn take(&self, what: What, part: Part) -> bool {
+        let fits = part.number < part.count && part.count as usize <= WORKERS_MAX;
+        let mut state = lock(&self.state);
+        if !fits || state.order.is_some() {
+            return false;
+        }
+        state.order = Some(Task { what, part });
+        self.news.notify_all();
+        true
+    }
+
+    pub(super) fn end(&self) {
+        self.stop.store(true, Ordering::Relaxed);
         lock(&self.state).is_over = true;
         self.news.notify_all();
     }
@@ -293,7 +333,7 @@ impl Session {
         waited.unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait_for_order(&self) -> Option<(Vec<String>, Part)> {
+    fn wait_for_order(&self) -> Option<Task> {
         self.wait_for(|state| state.order.clone())
     }
 

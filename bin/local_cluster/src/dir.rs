@@ -1,7 +1,9 @@
 //! The directory of a local cluster: its cluster file, made on first use.
 
+use crate::login;
 use anyhow::{Context, Result, bail};
 use base::SHARDS_PER_NODE_MAX;
+use runtime::access::Loopback;
 use runtime::{ClusterFile, NodeEntry};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::ErrorKind;
@@ -23,20 +25,36 @@ pub struct Shape {
     pub shards: Option<u16>,
     /// SQL port of node 1; the others follow, peers 1,000 above. Default 5433.
     pub port: Option<u16>,
+    /// Clients on this machine need the password of their role as well. Without it a new cluster
+    /// trusts them, and an existing one does what its file says.
+    pub password: bool,
 }
 
 /// Reads the cluster file of `dir`, or makes one; a file that exists must match what was asked for.
 pub fn open(dir: &Path, shape: &Shape) -> Result<(PathBuf, ClusterFile)> {
     let path = dir.join(CLUSTER_FILE);
     if !path.exists() {
-        let file = new_file(shape)?;
+        let mut file = new_file(shape)?;
         if let Some(address) = taken(&file) {
             bail!("the address {address} is taken; --port names other ports");
         }
         std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+        let loopback = match shape.password {
+            true => Loopback::Password,
+            false => Loopback::Trust,
+        };
+        login::make(dir, &mut file, loopback)?;
         file.write(&path)?;
     }
     let file = ClusterFile::read(&path)?;
+    let access = file.access.as_ref();
+    if shape.password && access.is_none_or(|access| access.loopback == Loopback::Trust) {
+        bail!(
+            "{} asks clients on this machine for no password; change `loopback` of its section \
+             `[access]`, or leave --password out",
+            path.display()
+        );
+    }
     let nodes = file.nodes.len();
     if let Some(asked) = shape.nodes
         && usize::from(asked) != nodes
@@ -124,6 +142,7 @@ pub fn cluster_file(addresses: &[(SocketAddr, SocketAddr)], shards: Option<u16>)
         connections: runtime::connections_default(),
         access: None,
         log_min_duration_ms: None,
+        audit_log_mib: None,
         peers: None,
         nodes: nodes.collect(),
     }
@@ -181,6 +200,7 @@ mod tests {
             nodes,
             shards,
             port,
+            password: false,
         }
     }
 

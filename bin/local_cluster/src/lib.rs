@@ -5,9 +5,12 @@
 
 pub mod dir;
 mod interrupt;
+pub mod login;
 mod node_log;
 pub mod nodes;
 mod processes;
 
 pub use interrupt::{Interrupt, at_interrupt};
-pub use processes::{Ended, LocalCluster, Settings, Started, connect, terminate, url};
+pub use processes::{
+    Ended, LocalCluster, Settings, Started, connect, connect_with, terminate, url,
+};

@@ -1,5 +1,6 @@
 //! A cluster of node processes on this machine, children of this process.
 
+use crate::login::{self, FIRST_ROLE};
 use crate::node_log::NodeLog;
 use crate::nodes::clock_file;
 use anyhow::{Context, Result, bail};
@@ -159,7 +160,7 @@ impl LocalCluster {
                     bail!("{ended} while the cluster started");
                 }
                 let running = &self.nodes[at];
-                let error = match answers(&running.node) {
+                let error = match answers(&running.node, &running.path) {
                     Ok(()) => {
                         running.ready.get_or_init(Instant::now);
                         note_begun(&running.path, &running.node)?;
@@ -206,12 +207,13 @@ impl LocalCluster {
     pub fn start_again(&mut self, node: NodeEntry, path: PathBuf) -> Result<()> {
         let running = spawn(node, path, &self.settings)?;
         let (node, ready) = (running.node.clone(), running.ready.clone());
+        let path = running.path.clone();
         self.returning.push(node.id);
         // A node that recovers takes connections, and answers them when it is done.
         std::thread::spawn(move || {
             let until = Instant::now() + START_TIMEOUT;
             while Instant::now() < until {
-                if answers(&node).is_ok() {
+                if answers(&node, &path).is_ok() {
                     ready.get_or_init(Instant::now);
                     return;
                 }
@@ -354,12 +356,18 @@ pub fn terminate(pid: u32) -> Result<()> {
 /// The URL of nodes for one database.
 pub fn url<'a>(nodes: impl IntoIterator<Item = &'a NodeEntry>, database: &str) -> String {
     let endpoints: Vec<String> = nodes.into_iter().map(|node| node.sql.to_string()).collect();
-    format!("postgres://trellis@{}/{database}", endpoints.join(","))
+    format!("postgres://{FIRST_ROLE}@{}/{database}", endpoints.join(","))
 }
 
-/// A connection to one node.
+/// A connection to one node that asks for no password.
 pub fn connect(node: &NodeEntry, database: &str) -> Result<Link> {
-    let target = Target::parse(&url([node], database))?;
+    connect_with(node, database, None)
+}
+
+/// A connection to one node, with the password of [`crate::login::FIRST_ROLE`] if it asks for one.
+pub fn connect_with(node: &NodeEntry, database: &str, password: Option<String>) -> Result<Link> {
+    let mut target = Target::parse(&url([node], database))?;
+    target.password = password;
     let link = Link::connect(&target.endpoints[0], &target, Some(Duration::from_secs(10)))?;
     Ok(link)
 }
@@ -372,10 +380,12 @@ fn is_login_refused(error: &anyhow::Error) -> bool {
     }
 }
 
-fn answers(node: &NodeEntry) -> Result<()> {
-    let mut link = match connect(node, "postgres") {
+/// Whether a node serves; the password lies beside its cluster file.
+fn answers(node: &NodeEntry, cluster: &Path) -> Result<()> {
+    let password = cluster.parent().and_then(login::password);
+    let mut link = match connect_with(node, "postgres", password) {
         Ok(link) => link,
-        // It asks for a password, so it serves.
+        // It asks for another password, so it serves.
         Err(error) if is_login_refused(&error) => return Ok(()),
         Err(error) => return Err(error),
     };

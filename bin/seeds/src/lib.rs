@@ -136,8 +136,8 @@ pub fn run(args: &SimArgs) -> Result<ExitCode> {
 fn list() -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "workloads:")?;
-    for entry in sim::workload::ALL {
-        writeln!(out, "  {:<14}{}", entry.name, entry.about)?;
+    for entry in sim::workload::ALL.iter().chain(simulated::ENTRIES) {
+        writeln!(out, "  {:<16}{}", entry.name, entry.about)?;
     }
     writeln!(out, "faults:")?;
     for (_, name, about) in sim::plan::KINDS {
@@ -239,7 +239,7 @@ fn replay(args: &ReplayArgs) -> Result<ExitCode> {
         sink,
         ..sim::Options::default()
     };
-    let outcome = sim::run_with(&plan, options);
+    let outcome = simulated::run_with(&plan, options);
     let (verdict, code) = match &outcome.verdict {
         sim::Verdict::Pass => ("passed".to_owned(), ExitCode::SUCCESS),
         sim::Verdict::Inconclusive(text) => (format!("inconclusive: {text}"), ExitCode::SUCCESS),

@@ -10,7 +10,7 @@ use sim::plan::{Ask, KINDS, Kind, Plan, ProtocolKind, Wanted};
 /// Options of a run. What is not given is drawn from the seed.
 #[derive(Args, Clone, Default)]
 pub(crate) struct PlanArgs {
-    /// A workload, or `all`: they take turns, seed by seed
+    /// A workload, `all` of the product or those of `entities`: they take turns, seed by seed
     #[arg(long, default_value = "all")]
     workload: String,
     /// Transaction protocol of the database: two_phase, leap, formula
@@ -59,6 +59,9 @@ impl PlanArgs {
         if self.workload == "all" {
             return Ok(sim::workload::ALL.iter().map(|entry| entry.name).collect());
         }
+        if self.workload == "entities" {
+            return Ok(simulated::ENTRIES.iter().map(|entry| entry.name).collect());
+        }
         Ok(vec![find(&self.workload)?])
     }
 
@@ -79,7 +82,7 @@ impl PlanArgs {
 }
 
 fn find(name: &str) -> Result<&'static str> {
-    let entry = sim::workload::find(name);
+    let entry = simulated::find(name);
     Ok(entry
         .with_context(|| format!("there is no workload {name:?}; see trellis sim list"))?
         .name)

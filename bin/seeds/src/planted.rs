@@ -58,15 +58,23 @@ pub(crate) fn run(args: &PlantedArgs) -> Result<ExitCode> {
         base::plant(None) && cfg!(debug_assertions),
         "this build has no planted bugs: run it as `cargo run -p trellis -- sim planted`"
     );
+    let workloads = args.plan.workloads()?;
+    let is_recorded = |name: &&str| sim::workload::find(name).is_some();
+    ensure!(
+        args.record.is_none() || workloads.iter().all(is_recorded),
+        "--record keeps seeds of the product's own workloads: leave it out, and the workloads of \
+         entities are searched and nothing is written"
+    );
     let mut out = std::io::stdout();
     let mut search = Search {
         args,
-        workloads: args.plan.workloads()?,
+        workloads,
         pool: Pool::new(args.jobs.max(1))?,
         broken: BTreeMap::new(),
     };
     let mut rows = Vec::new();
-    for bug in wanted(&args.bug)? {
+    let is_of_entities = args.record.is_none() && !search.workloads.iter().all(is_recorded);
+    for bug in wanted(&args.bug, is_of_entities)? {
         let seen = search.first(bug, args.seeds)?;
         match &seen {
             Some((found, runs, text)) => writeln!(
@@ -109,9 +117,12 @@ fn protocol_of(bug: Planted) -> ProtocolKind {
     named.unwrap_or(ProtocolKind::TwoPhase)
 }
 
-fn wanted(names: &[String]) -> Result<Vec<Planted>> {
+/// Those of these names; if there are none, all that such workloads can see.
+fn wanted(names: &[String], is_of_entities: bool) -> Result<Vec<Planted>> {
     if names.is_empty() {
-        return Ok(Planted::ALL.to_vec());
+        let all = Planted::ALL.iter().copied();
+        let can_be_seen = |bug: &Planted| is_of_entities || !bug.is_of_stores();
+        return Ok(all.filter(can_be_seen).collect());
     }
     let find = |name: &String| {
         Planted::find(name).with_context(|| {

@@ -33,9 +33,9 @@ pub(crate) fn run(_: &WorkerArgs) -> Result<()> {
         let workload = line.plan.workload_of(line.seed)?;
         line.plan.plant()?;
         let plan = line.plan.of(workload, line.seed).draw()?;
-        let mut outcome = sim::run(&plan);
+        let mut outcome = simulated::run(&plan);
         if line.twice != 0 {
-            let again = sim::run(&plan);
+            let again = simulated::run(&plan);
             if again != outcome {
                 let (one, two) = (outcome.report.prints, again.report.prints);
                 let text = format!("two runs of one seed differ: {one:x?} and {two:x?}");

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 use links::url::Target;
-use local_cluster::{dir, url};
+use local_cluster::{dir, login, url};
 use std::path::PathBuf;
 
 /// Where a cluster listens if nobody says otherwise.
@@ -37,6 +37,9 @@ impl DatabaseArgs {
         };
         let mut target = Target::parse(&text)?.of_postgres()?;
         target.application_name = program;
+        if let Some(data) = &self.data {
+            target.password = login::password(data);
+        }
         if let Some(database) = &self.database {
             target.database.clone_from(database);
         }

@@ -2,14 +2,10 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use runtime::access::{Roles, random_bytes};
+use local_cluster::login::generated;
+use runtime::access::Roles;
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
-
-/// Characters of a password that is made up: without those that look alike.
-const CHARACTERS: &[u8] = b"abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
-/// Its length: 143 bits.
-const PASSWORD_LENGTH: usize = 25;
 
 /// Arguments of `trellis role`.
 #[derive(Args)]
@@ -65,19 +61,6 @@ pub(crate) fn run_role(args: &RoleArgs) -> Result<()> {
         writeln!(std::io::stdout(), "{password}")?;
     }
     Ok(())
-}
-
-fn generated() -> Result<String> {
-    let mut password = String::new();
-    while password.len() < PASSWORD_LENGTH {
-        // Bytes above the last whole multiple would make some characters likelier.
-        let limit = 256 / CHARACTERS.len() * CHARACTERS.len();
-        let fits = random_bytes::<32>()?.into_iter().map(usize::from);
-        let fits = fits.filter(|byte| *byte < limit);
-        let drawn = fits.map(|byte| char::from(CHARACTERS[byte % CHARACTERS.len()]));
-        password.extend(drawn.take(PASSWORD_LENGTH - password.len()));
-    }
-    Ok(password)
 }
 
 fn read_password() -> Result<String> {

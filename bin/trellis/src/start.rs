@@ -6,7 +6,9 @@ use base::{NODE_COUNT_MAX, NodeId, SHARDS_PER_NODE_MAX};
 use clap::Args;
 use clap::value_parser;
 use local_cluster::dir::{self, Shape};
+use local_cluster::login::{FIRST_ROLE, PASSWORD_FILE};
 use local_cluster::{LocalCluster, Settings, Started, nodes};
+use runtime::access::Loopback;
 use runtime::{ClusterFile, MemoryLimit, NodeOptions, NodeProcess};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -45,6 +47,9 @@ pub(crate) struct StartArgs {
     /// [default: 5433]
     #[arg(long, conflicts_with = "node", value_parser = value_parser!(u16).range(1..))]
     port: Option<u16>,
+    /// Ask clients on this machine for their password as well [default for a new cluster: do not]
+    #[arg(long, conflicts_with = "node")]
+    password: bool,
     /// Run this node of the cluster file in the foreground
     #[arg(long, requires = "cluster")]
     node: Option<u16>,
@@ -135,6 +140,7 @@ fn run_cluster(args: &StartArgs) -> Result<()> {
         nodes: args.nodes,
         shards: args.shards,
         port: args.port,
+        password: args.password,
     };
     let (path, file) = dir::open(dir, &shape)?;
     if !nodes::pids(dir).is_empty() {
@@ -175,6 +181,20 @@ fn print_welcome(file: &ClusterFile, dir: &Path) -> Result<()> {
         )?;
     }
     writeln!(out, "or: trellis sql --data {}", dir.display())?;
+    let passwords = dir.join(PASSWORD_FILE);
+    if let Some(access) = &file.access
+        && passwords.exists()
+    {
+        let needed = match access.loopback {
+            Loopback::Password => format!("PGPASSFILE={} hands it to psql", passwords.display()),
+            Loopback::Trust => "clients on this machine need none".to_owned(),
+        };
+        writeln!(
+            out,
+            "role {FIRST_ROLE} has its password in {}; {needed}",
+            passwords.display()
+        )?;
+    }
     writeln!(out, "Ctrl-C stops the cluster.")?;
     Ok(out.flush()?)
 }

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use clap::Args;
 use links::answers::Answers;
-use local_cluster::{connect, dir};
+use local_cluster::{connect_with, dir, login};
 use runtime::NodeEntry;
 use std::io::Write;
 use std::path::PathBuf;
@@ -30,9 +30,10 @@ pub(crate) fn run(args: &StatusArgs) -> Result<()> {
         out,
         "node  address                state  incarnation  connected to"
     )?;
+    let password = login::password(&args.data);
     let mut down = 0;
     for node in &file.nodes {
-        let (state, seen) = match ask(node) {
+        let (state, seen) = match ask(node, password.clone()) {
             Ok(seen) => ("up", seen),
             Err(error) => {
                 tracing::info!(node = node.id, "{error:#}");
@@ -70,8 +71,8 @@ pub(crate) fn run(args: &StatusArgs) -> Result<()> {
 }
 
 /// What a node says of itself and of the nodes that it is connected to.
-fn ask(node: &NodeEntry) -> Result<Seen> {
-    let mut link = connect(node, "postgres")?;
+fn ask(node: &NodeEntry, password: Option<String>) -> Result<Seen> {
+    let mut link = connect_with(node, "postgres", password)?;
     let mut answers = Answers::new();
     link.query("SHOW NODES", &mut answers)?;
     let rows = (0..answers.rows(0)).map(|row| {

@@ -86,15 +86,29 @@ fn a_quick_run_in_the_model_has_numbers_and_judges_nothing() {
 fn a_quick_run_of_dike_has_measured_numbers_on_its_page() {
     let dir = std::env::temp_dir().join(format!("trellis-dike-test-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
-    let done = paper(
-        &dir,
-        "dike",
-        &["--quick", "--figure", "5", "--figure", "14"],
-    );
+    let attempt = || {
+        let figures = ["--quick", "--figure", "5", "--figure", "14"];
+        let done = paper(&dir, "dike", &figures);
+        let json = std::fs::read_to_string(dir.join("trellis-dike.json")).unwrap_or_default();
+        let value = serde_json::from_str::<serde_json::Value>(&json).unwrap_or_default();
+        (done, value)
+    };
+    // Of few transactions the shares say little: where the machine stands still, it is run again.
+    let least = |value: &serde_json::Value| {
+        let rows = value["figures"][0]["rows"].as_array();
+        let cells = rows
+            .into_iter()
+            .flatten()
+            .take(3)
+            .map(|row| row[1].as_str());
+        let counts = cells.map(|cell| cell.and_then(|it| it.parse().ok()).unwrap_or(0.0));
+        counts.fold(f64::INFINITY, f64::min)
+    };
+    let (done, value) = peer::again(attempt, |(done, value)| {
+        done.status.success() && least(value) > 50.0
+    });
     assert!(done.status.success(), "{done:?}");
     let html = std::fs::read_to_string(dir.join("trellis-dike.html")).unwrap();
-    let json = std::fs::read_to_string(dir.join("trellis-dike.json")).unwrap();
-    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     let figures = value["figures"].as_array().unwrap();
     assert_eq!(figures.len(), 2, "{value}");
     for figure in figures {

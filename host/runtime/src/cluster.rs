@@ -5,6 +5,7 @@
 //! cluster = 4711          # any number; all nodes and files of a cluster carry it
 //! shards = 2              # per node; cannot change once there is data
 //! log_min_duration_ms = 250 # optional: statements that take this long are logged
+//! audit_log_mib = 64      # optional: logins and changes are logged to files of this size
 //! [[node]]
 //! id = 1
 //! sql = "127.0.0.1:5433"  # for clients
@@ -40,6 +41,10 @@ pub struct ClusterFile {
     /// Statements that take this long, in milliseconds, are logged with their text; 0: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_min_duration_ms: Option<u32>,
+    /// Logins, and changes of roles, rights and the schema, are written to `audit.log` in each data
+    /// directory; a file has at most this many MiB (1 at least).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit_log_mib: Option<u32>,
     /// Who may log in and how. Without it everybody may, and servers listen on loopback only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<AccessEntry>,

@@ -17,6 +17,7 @@
 //! * A failed write or sync of the journal ends the process: nothing after it can be promised.
 
 pub mod access;
+mod audit_log;
 mod barrier;
 mod beats;
 pub mod checkpoint;
@@ -27,6 +28,7 @@ mod credentials;
 pub mod data_dir;
 mod decoding;
 mod door;
+mod ears;
 pub mod error;
 mod few_lines;
 pub mod fs_disk;
@@ -44,6 +46,7 @@ mod peers;
 mod preparing;
 mod removal;
 mod rules;
+mod session_counts;
 mod shard_thread;
 mod slow_log;
 mod tls;

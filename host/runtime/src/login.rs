@@ -27,6 +27,16 @@ pub(crate) enum Gate {
     Asked(Box<Login>),
 }
 
+impl Gate {
+    /// The role that wants in, as far as it is known.
+    pub(crate) fn role(&self) -> &str {
+        match self {
+            Gate::Closed => "",
+            Gate::Asked(login) => &login.role,
+        }
+    }
+}
+
 /// A login under way.
 #[derive(Debug)]
 pub(crate) struct Login {

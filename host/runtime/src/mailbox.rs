@@ -7,9 +7,10 @@ use base::{NodeId, ShardId};
 use mio::Waker;
 use mio::net::TcpStream;
 use node::{Ends, Link, Memory, Message, PreparationResult, Report};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What a shard thread finds in its mailbox.
 pub(crate) enum Mail {
@@ -83,6 +84,7 @@ impl Seat {
             connections_max: self.max,
             log_min_us: None,
             is_refused: self.is_refused,
+            ..Link::default()
         }
     }
 }
@@ -108,11 +110,14 @@ struct Mailbox {
 #[derive(Clone)]
 pub(crate) struct Mailboxes {
     all: Arc<Vec<Mailbox>>,
+    /// Secrets for cancel requests, by the number of the session.
+    secrets: Arc<Mutex<BTreeMap<i32, i32>>>,
 }
 
 /// The receiving end of one shard.
 pub(crate) struct Inbox {
-    pub(crate) receiver: Receiver<Mail>,
+    /// Taken by the shard's thread.
+    pub(crate) receiver: Option<Receiver<Mail>>,
     pub(crate) arrivals: Arc<AtomicU64>,
     pub(crate) asleep: Arc<AtomicBool>,
     pub(crate) waiting: Arc<AtomicBool>,
@@ -135,13 +140,36 @@ impl Mailboxes {
                 waiting: waiting.clone(),
             });
             inboxes.push(Inbox {
-                receiver,
+                receiver: Some(receiver),
                 arrivals,
                 asleep,
                 waiting,
             });
         }
-        (Mailboxes { all: Arc::new(all) }, inboxes)
+        let mailboxes = Mailboxes {
+            all: Arc::new(all),
+            secrets: Arc::default(),
+        };
+        (mailboxes, inboxes)
+    }
+
+    /// A session has begun.
+    pub(crate) fn note_secret(&self, pid: i32, secret: i32) {
+        self.secrets().insert(pid, secret);
+    }
+
+    /// A session has ended.
+    pub(crate) fn forget_secret(&self, pid: i32) {
+        self.secrets().remove(&pid);
+    }
+
+    /// The secret of a session of this node.
+    pub(crate) fn secret_of(&self, pid: i32) -> Option<i32> {
+        self.secrets().get(&pid).copied()
+    }
+
+    fn secrets(&self) -> MutexGuard<'_, BTreeMap<i32, i32>> {
+        self.secrets.lock().expect("a panic ends the process")
     }
 
     /// Number of shards.

@@ -2,6 +2,7 @@
 //! it in good order.
 
 use crate::access::Access;
+use crate::audit_log::AuditLog;
 use crate::checkpoint::{CheckpointNews, Checkpoints};
 use crate::cluster::{ClusterFile, NodeEntry};
 use crate::credentials::{Credentials, Files};
@@ -15,6 +16,7 @@ use crate::journal_file::{Journal, SharedMark};
 use crate::mailbox::{Inbox, Mail, Mailboxes};
 use crate::memory::{MemoryLimit, Room};
 use crate::peers::{Met, PeerOut};
+use crate::session_counts::SessionCounts;
 use crate::shard_thread::{Listeners, ShardStart, WAKER, run};
 use crate::watched::Watched;
 use base::{NodeId, Prng, ShardId};
@@ -106,6 +108,8 @@ struct ShardSeed {
     access: Option<Access>,
     credentials: Option<Arc<Credentials>>,
     seats_taken: Arc<AtomicU32>,
+    seats: node::Seats,
+    audit: Option<AuditLog>,
 }
 
 impl ShardSeed {
@@ -144,6 +148,8 @@ impl ShardSeed {
             decoder: self.decoder,
             connections_max: self.cluster.connections,
             seats_taken: self.seats_taken,
+            seats: self.seats,
+            audit: self.audit,
             log_min_us: self
                 .cluster
                 .log_min_duration_ms
@@ -152,6 +158,22 @@ impl ShardSeed {
             credentials: self.credentials,
         });
     }
+}
+
+/// The audit log of a node, if the cluster file asks for one.
+fn audit_log(
+    cluster: &ClusterFile,
+    node: NodeId,
+    folder: &Path,
+) -> Result<Option<AuditLog>, RuntimeError> {
+    let Some(mib) = cluster.audit_log_mib else {
+        return Ok(None);
+    };
+    let max_bytes = u64::from(mib.max(1)) << 20;
+    let started = AuditLog::start(node, folder, max_bytes);
+    started
+        .map(Some)
+        .map_err(RuntimeError::file("start the audit log of", folder))
 }
 
 impl NodeProcess {
@@ -202,6 +224,8 @@ impl NodeProcess {
             access: cluster.access.as_ref().map(Access::read).transpose()?,
             credentials: entrance.credentials,
             seats_taken: Arc::default(),
+            seats: node::Seats(Some(Arc::new(SessionCounts::default()))),
+            audit: audit_log(cluster, node, &path)?,
         };
         serve_metrics(options, &seed, &own_checkpoints)?;
         let mut listeners = Some(Listeners::new(sql, entrance.peer));

@@ -2,13 +2,16 @@
 
 mod incoming;
 mod knock;
+mod reading;
 
 use crate::access::Access;
+use crate::audit_log::AuditLog;
 use crate::checkpoint::CheckpointNews;
 use crate::clock_watch::{ClockNews, ClockWatch};
 use crate::conn::{ClientConn, Got, READ_BYTES};
 use crate::credentials::Credentials;
 use crate::decoding::Decoder;
+use crate::ears::{self, Ears};
 use crate::frame::Hello;
 use crate::gauges::{Gauges, Told};
 use crate::journal_file::Journal;
@@ -24,16 +27,15 @@ use base::{Position, ShardId, Time};
 use mio::event::Event;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
+use nix::time::{ClockId, clock_gettime};
 use node::{ConnId, Effects, Input, Message, RareEffects, Shard};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Sender;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use txn::JournalPort;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use txn::contract::Outgoing;
-use wire::Incoming;
 
 pub(crate) const WAKER: Token = Token(0);
 const SQL_LISTENER: Token = Token(1);
@@ -45,10 +47,6 @@ const FIRST_OTHER: usize = 128;
 const SLEEP_MAX: Duration = Duration::from_millis(500);
 /// Reads of one client's socket before others get their turn.
 const READS_MAX: usize = 4;
-/// Bytes that a client has sent ahead of its session above which its socket is not read.
-const BACKLOG_BYTES_MAX: usize = 256 << 10;
-/// Messages of a client between two checks of that limit.
-const MESSAGES_UNTIL_LOOK: usize = 16;
 /// How often a shard checks its invariants.
 const VALIDATE_EVERY_US: u64 = 10_000_000;
 /// Inputs taken from the mailbox before the sockets are looked at again.
@@ -77,6 +75,10 @@ pub(crate) struct ShardStart {
     pub(crate) connections_max: u32,
     /// How many of them are taken.
     pub(crate) seats_taken: Arc<AtomicU32>,
+    /// Its sessions by role and database.
+    pub(crate) seats: node::Seats,
+    /// Logins and changes are written there.
+    pub(crate) audit: Option<AuditLog>,
     /// Statements that take this long are logged; `None`: as sessions say.
     pub(crate) log_min_us: Option<u64>,
     /// Who may log in; `None`: everybody on this machine.
@@ -101,6 +103,7 @@ impl Listeners {
 pub(crate) struct ShardThread {
     start: ShardStart,
     effects: Effects,
+    ears: Rc<Ears>,
     preparer: Preparer,
     slow_log: SlowLog,
     gauges: Rc<Gauges>,
@@ -132,8 +135,8 @@ pub(crate) struct ShardThread {
     stopping: bool,
     clock: SteadyClock,
     clock_watch: ClockWatch,
-    /// What the monotonic clock counts from.
-    began: Instant,
+    /// When the machine wants its next tick; `None`: it is to be asked, since it has made a step.
+    tick_at: Option<Option<Time>>,
     /// What the wall clock showed at the last turn; since then the other clock has the say.
     wall: Time,
     /// When the machine is looked at next.
@@ -149,8 +152,12 @@ pub(crate) fn run(mut start: ShardStart) {
     let gauges = Gauges::new(start.inbox.arrivals.clone(), preparer.work.clone(), common);
     start.shard.set_host(Box::new(Told(gauges.clone())));
     let knocking = Knocking::new(start.connections_max, start.mailboxes.len());
+    let receiver = start.inbox.receiver.take();
+    let receiver = receiver.expect("a mailbox is opened once");
+    let ears = ears::listen(receiver, start.mailboxes.clone());
     let mut thread = ShardThread {
         start,
+        ears,
         preparer,
         slow_log: SlowLog::new(),
         gauges,
@@ -174,7 +181,7 @@ pub(crate) fn run(mut start: ShardStart) {
         stopping: false,
         clock: SteadyClock::default(),
         clock_watch: ClockWatch::default(),
-        began: Instant::now(),
+        tick_at: None,
         wall: wall(),
         validate_at: Time(0),
     };
@@ -192,11 +199,17 @@ fn wall() -> Time {
     Time(since.map_or(0, |elapsed| elapsed.as_micros() as u64))
 }
 
+/// Microseconds since the machine began: what no one sets. Read nine times in a point statement,
+/// so it comes without the checks and sums of `Instant`.
+pub(crate) fn monotonic_us() -> u64 {
+    let time = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("the system has a monotonic clock");
+    time.tv_sec() as u64 * 1_000_000 + time.tv_nsec() as u64 / 1_000
+}
+
 impl ShardThread {
     /// The time for the machine: a wall clock that is set back does not stop it.
     fn now(&mut self) -> Time {
-        let monotonic_us = self.began.elapsed().as_micros() as u64;
-        self.clock.read(monotonic_us, self.wall)
+        self.clock.read(monotonic_us(), self.wall)
     }
 
     /// Looks at times whether the machine is in order; a shard that is not ends the process.
@@ -204,6 +217,7 @@ impl ShardThread {
         if now >= self.validate_at {
             self.validate_at = now.after(VALIDATE_EVERY_US);
             self.start.shard.validate_open();
+            self.tick_at = None;
             self.watch_clock();
             self.gauges.turn();
             self.end_late_greetings();
@@ -242,6 +256,7 @@ impl ShardThread {
     fn listen_to_clients(&mut self) {
         let listeners = self.start.listeners.as_mut();
         let sql = &mut listeners.expect("the first shard has the listeners").sql;
+        self.ears.open(sql);
         let result = self
             .start
             .poll
@@ -281,12 +296,13 @@ impl ShardThread {
             }
         }
         self.resume_clients();
+        self.place_accepted();
         self.accept_later();
         self.take_mail();
         self.take_durable();
-        self.connect_peers();
         let now = self.now();
-        if self.start.shard.deadline().is_some_and(|at| at <= now) {
+        self.connect_peers(now);
+        if self.deadline().is_some_and(|at| at <= now) {
             self.step(Input::Tick);
         }
         self.tell_ready();
@@ -296,11 +312,16 @@ impl ShardThread {
         self.validate(now);
     }
 
+    /// When the machine wants its next tick.
+    fn deadline(&mut self) -> Option<Time> {
+        *(self.tick_at).get_or_insert_with(|| self.start.shard.deadline())
+    }
+
     /// How long the loop may sleep; announces that it is about to.
     fn timeout(&mut self) -> Duration {
         let now = self.now();
         let peers = self.start.peers.iter().filter_map(PeerOut::deadline).min();
-        let deadline = self.start.shard.deadline().into_iter().chain(peers).min();
+        let deadline = self.deadline().into_iter().chain(peers).min();
         let timeout = match deadline {
             Some(at) => Duration::from_micros(at.since(now)).min(SLEEP_MAX),
             None => SLEEP_MAX,
@@ -310,7 +331,7 @@ impl ShardThread {
         let behind = self.start.journal.durable() > self.durable && self.is_holding();
         let (outside, resumable) = self.outside();
         let timeout = outside.map_or(timeout, |pause| timeout.min(pause));
-        let due = behind || resumable || !self.dirty.is_empty();
+        let due = behind || resumable || !self.dirty.is_empty() || self.ears.has_clients();
         if due || self.lingerers.is_busy() || self.take_one_mail() {
             Duration::ZERO
         } else {
@@ -334,17 +355,18 @@ impl ShardThread {
     fn step(&mut self, input: Input) {
         let now = self.now();
         self.start.shard.step(now, input, &mut self.effects);
+        self.tick_at = None;
         self.carry_out();
     }
 
     fn take_one_mail(&mut self) -> bool {
-        match self.start.inbox.receiver.try_recv() {
-            Ok(mail) => {
+        match self.ears.next_mail() {
+            Some(mail) => {
                 self.gauges.took_mail();
                 self.on_mail(mail);
                 true
             }
-            Err(_) => false,
+            None => false,
         }
     }
 
@@ -427,6 +449,9 @@ impl ShardThread {
     fn carry_out_rare(&mut self, rare: RareEffects) {
         if !rare.slow.is_empty() {
             self.slow_log.write(rare.slow);
+        }
+        if let Some(audit) = &self.start.audit {
+            audit.write(&rare.audited);
         }
         for preparation in rare.preparations {
             self.preparer.give(preparation);
@@ -583,68 +608,9 @@ impl ShardThread {
         self.pause(token);
     }
 
-    fn pause(&mut self, token: usize) {
-        if let Some(client) = self.clients.get_mut(&token)
-            && !std::mem::replace(&mut client.paused, true)
-        {
-            self.paused.push(token);
-        }
-    }
-
-    /// Whether a client has sent enough: it, or its session, has to catch up first.
-    fn is_choked(&self, token: usize) -> bool {
-        let client = self.clients.get(&token);
-        client.is_some_and(|client| client.is_choked() || self.is_behind(token))
-    }
-
-    fn is_behind(&self, token: usize) -> bool {
-        let conn = ConnId(token as u32);
-        self.start.shard.backlog_bytes(conn) > BACKLOG_BYTES_MAX
-    }
-
-    /// Hands what has been read to the machine, message by message; a client that has sent too
-    /// much is paused.
-    fn decode(&mut self, token: usize) {
-        for count in 0.. {
-            let behind = count % MESSAGES_UNTIL_LOOK == 0 && self.is_behind(token);
-            let Some(client) = self.clients.get_mut(&token) else {
-                return;
-            };
-            if client.closing {
-                return;
-            }
-            if behind || client.is_choked() {
-                return self.pause(token);
-            }
-            match client.decoder.next() {
-                None => {
-                    let journal = &mut self.start.journal;
-                    let has_room = |bytes| journal.claim_memory(bytes);
-                    return client.decoder.look_for_room(has_room);
-                }
-                Some(Incoming::Message(message)) => {
-                    if client.gate.is_some() {
-                        self.knock(token, message);
-                        continue;
-                    }
-                    self.step(Input::Client {
-                        conn: ConnId(token as u32),
-                        message,
-                    });
-                }
-                Some(Incoming::Refuse(answer)) => client.raw(&answer),
-                Some(Incoming::StartTls) => self.start_tls(token),
-                Some(Incoming::Password(body)) => self.on_password(token, &body),
-                Some(Incoming::Cancel { pid, secret }) => {
-                    client.closing = true;
-                    self.step(Input::Cancel { pid, secret });
-                }
-            }
-        }
-    }
-
     fn remove_client(&mut self, token: usize) -> Option<ClientConn> {
         self.seats.remove(&token);
+        self.start.mailboxes.forget_secret(self.pid_of(token));
         let client = self.clients.remove(&token)?;
         self.step(Input::Disconnected {
             conn: ConnId(token as u32),
@@ -652,8 +618,7 @@ impl ShardThread {
         Some(client)
     }
 
-    fn connect_peers(&mut self) {
-        let now = self.now();
+    fn connect_peers(&mut self, now: Time) {
         for index in 0..self.start.peers.len() {
             let news = self.start.peers[index].tend(now);
             self.on_peer_news(index, news);
@@ -728,13 +693,13 @@ impl ShardThread {
         if self.dirty.is_empty() {
             self.dirty = dirty;
         }
-        let now = self.now();
         let mut had_output = false;
         for index in 0..self.start.peers.len() {
             let peer = &mut self.start.peers[index];
             had_output |= peer.has_output();
             if peer.has_output() && peer.flush().is_err() {
-                let news = peer.on_broken(now);
+                let now = self.now();
+                let news = self.start.peers[index].on_broken(now);
                 self.on_peer_news(index, news);
             }
         }

@@ -74,6 +74,7 @@ fn a_panic_in_planning_is_an_error_and_nothing_more() {
         shards: 2,
         access: None,
         log_min_duration_ms: None,
+        audit_log_mib: None,
         peers: None,
         nodes: vec![node],
     };

@@ -1,8 +1,14 @@
 //! SQL values and batches of rows.
 
-use crate::calendar::MICROS_PER_DAY;
+use crate::bits::Bits;
+use crate::calendar::{MICROS_PER_DAY, MICROS_PER_SECOND};
 use crate::decimal::Decimal;
+use crate::grid::Grid;
+use crate::inet::Inet;
 use crate::jsonb::Jsonb;
+use crate::numeric::Numeric;
+use crate::range::{Multirange, Range};
+use crate::record::Record;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -41,13 +47,31 @@ pub enum Datum {
     Uuid([u8; 16]),
     /// Months, days and microseconds.
     Interval(Interval),
-    /// A one-dimensional array, lower bound 1. No element is an array itself.
+    /// A one-dimensional array, lower bound 1, or the empty one. No element is an array itself.
     #[serde(deserialize_with = "flat_items")]
     Array(Box<[Datum]>),
     /// `jsonb`
     Jsonb(Jsonb),
     /// `time`: microseconds since midnight, from 0 to those of a whole day (24:00:00).
     Time(i64),
+    /// An array of another shape.
+    Grid(Box<Grid>),
+    /// A `numeric` that is no [`Decimal`]: with more digits, NaN or infinite.
+    Large(Box<Numeric>),
+    /// `inet` and `cidr`
+    Inet(Inet),
+    /// `macaddr`
+    Mac([u8; 6]),
+    /// `timetz`
+    Timetz(Timetz),
+    /// `bit` and `bit varying`
+    Bits(Bits),
+    /// A value of a composite type.
+    Record(Box<Record>),
+    /// `int4range` and its like
+    Range(Box<Range>),
+    /// `int4multirange` and its like
+    Multirange(Multirange),
 }
 
 /// The elements of a serialized array: the variants of [`Datum`] in their order, without arrays.
@@ -65,10 +89,19 @@ enum Element {
     Timestamp(i64),
     Uuid([u8; 16]),
     Interval(Interval),
-    /// Stands in the place of arrays, which no array holds.
+    /// Stands in the place of arrays, which no array holds; `Grid` too.
     Array(Never),
     Jsonb(Jsonb),
     Time(i64),
+    Grid(Never),
+    Large(Box<Numeric>),
+    Inet(Inet),
+    Mac([u8; 6]),
+    Timetz(Timetz),
+    Bits(Bits),
+    Record(Box<Record>),
+    Range(Box<Range>),
+    Multirange(Multirange),
 }
 
 /// What no bytes stand for.
@@ -80,7 +113,9 @@ impl<'de> Deserialize<'de> for Never {
     }
 }
 
-fn flat_items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<[Datum]>, D::Error> {
+pub(crate) fn flat_items<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Box<[Datum]>, D::Error> {
     let items = Vec::<Element>::deserialize(deserializer)?;
     let datums = items.into_iter().map(|item| match item {
         Element::Null => Datum::Null,
@@ -94,9 +129,17 @@ fn flat_items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<[Datum]>
         Element::Timestamp(value) => Datum::Timestamp(value),
         Element::Uuid(value) => Datum::Uuid(value),
         Element::Interval(value) => Datum::Interval(value),
-        Element::Array(never) => match never {},
+        Element::Array(never) | Element::Grid(never) => match never {},
         Element::Jsonb(value) => Datum::Jsonb(value),
         Element::Time(value) => Datum::Time(value),
+        Element::Large(value) => Datum::Large(value),
+        Element::Inet(value) => Datum::Inet(value),
+        Element::Mac(value) => Datum::Mac(value),
+        Element::Timetz(value) => Datum::Timetz(value),
+        Element::Bits(value) => Datum::Bits(value),
+        Element::Record(value) => Datum::Record(value),
+        Element::Range(value) => Datum::Range(value),
+        Element::Multirange(value) => Datum::Multirange(value),
     });
     Ok(datums.collect())
 }
@@ -110,6 +153,55 @@ pub struct Interval {
     pub days: i32,
     /// Microseconds.
     pub micros: i64,
+}
+
+/// A time of day with the offset of a zone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(try_from = "(i64, i32)")]
+pub struct Timetz {
+    /// Microseconds since midnight, up to those of a whole day.
+    pub micros: i64,
+    /// Seconds west of UTC, less than 16 hours to either side.
+    pub west: i32,
+}
+
+/// Seconds from UTC that a [`Timetz`] may have at most.
+pub const ZONE_SECONDS_MAX: u32 = 16 * 3_600 - 1;
+
+impl TryFrom<(i64, i32)> for Timetz {
+    type Error = &'static str;
+
+    fn try_from((micros, west): (i64, i32)) -> Result<Timetz, &'static str> {
+        Timetz::new(micros, west).ok_or("a time or the offset of its zone is out of range")
+    }
+}
+
+impl Timetz {
+    /// The value, if both parts are in their range.
+    pub fn new(micros: i64, west: i32) -> Option<Timetz> {
+        let fits = crate::calendar::is_time(micros) && west.unsigned_abs() <= ZONE_SECONDS_MAX;
+        fits.then_some(Timetz { micros, west })
+    }
+
+    /// Microseconds since midnight in UTC; it may be the day before or the next one.
+    pub fn utc(self) -> i64 {
+        self.micros + i64::from(self.west) * MICROS_PER_SECOND
+    }
+
+    /// The same moment of the day as the clocks `west` of UTC show it.
+    #[must_use]
+    pub fn moved(self, west: i32) -> Timetz {
+        let micros = self.utc() - i64::from(west) * MICROS_PER_SECOND;
+        Timetz {
+            micros: micros.rem_euclid(MICROS_PER_DAY),
+            west,
+        }
+    }
+
+    /// By the moment, then by the zone.
+    pub fn compare(self, other: Timetz) -> Ordering {
+        (self.utc(), self.west).cmp(&(other.utc(), other.west))
+    }
 }
 
 const _: () = assert!(size_of::<Datum>() <= 24, "datums fill every row in memory");
@@ -145,6 +237,7 @@ impl Datum {
             Datum::Float(value) => Some(*value),
             Datum::Int(value) => Some(*value as f64),
             Datum::Decimal(value) => Some(value.to_f64()),
+            Datum::Large(value) => Some(value.to_f64()),
             _ => None,
         }
     }
@@ -177,10 +270,11 @@ impl Datum {
         }
     }
 
-    /// The elements, if this is an array.
+    /// The elements, if this is an array; those of more than one dimension one after the other.
     pub fn as_array(&self) -> Option<&[Datum]> {
         match self {
             Datum::Array(value) => Some(value),
+            Datum::Grid(grid) => Some(grid.items()),
             _ => None,
         }
     }
@@ -210,6 +304,7 @@ impl Datum {
             (Datum::Int(a), Datum::Float(b)) => compare_floats(*a as f64, *b),
             (Datum::Float(a), Datum::Decimal(b)) => compare_floats(*a, b.to_f64()),
             (Datum::Decimal(a), Datum::Float(b)) => compare_floats(a.to_f64(), *b),
+            (Datum::Large(_), _) | (_, Datum::Large(_)) => self.compare_large(other),
             (Datum::Bytes(a), Datum::Bytes(b)) => a.cmp(b),
             (Datum::Date(a), Datum::Date(b)) => a.cmp(b),
             (Datum::Timestamp(a), Datum::Timestamp(b)) => a.cmp(b),
@@ -217,16 +312,31 @@ impl Datum {
             (Datum::Date(a), Datum::Timestamp(b)) => date_micros(*a).cmp(&i128::from(*b)),
             (Datum::Timestamp(a), Datum::Date(b)) => i128::from(*a).cmp(&date_micros(*b)),
             (Datum::Uuid(a), Datum::Uuid(b)) => a.cmp(b),
+            (Datum::Inet(a), Datum::Inet(b)) => a.compare(b),
+            (Datum::Mac(a), Datum::Mac(b)) => a.cmp(b),
+            (Datum::Timetz(a), Datum::Timetz(b)) => a.compare(*b),
+            (Datum::Bits(a), Datum::Bits(b)) => a.compare(b),
+            (Datum::Record(a), Datum::Record(b)) => a.compare(b),
+            (Datum::Range(a), Datum::Range(b)) => a.compare(b),
+            (Datum::Multirange(a), Datum::Multirange(b)) => a.compare(b),
             (Datum::Interval(a), Datum::Interval(b)) => a.total_micros().cmp(&b.total_micros()),
             (Datum::Jsonb(a), Datum::Jsonb(b)) => a.cmp(b),
-            (Datum::Array(a), Datum::Array(b)) => {
-                let pairs = a.iter().zip(b.iter()).map(|(a, b)| a.compare(b));
-                pairs
-                    .into_iter()
-                    .find(|order| order.is_ne())
-                    .unwrap_or(a.len().cmp(&b.len()))
+            (Datum::Array(_) | Datum::Grid(_), Datum::Array(_) | Datum::Grid(_)) => {
+                self.compare_arrays(other)
             }
             _ => self.kind_rank().cmp(&other.kind_rank()),
+        }
+    }
+
+    /// The order where at least one side is a large numeric.
+    fn compare_large(&self, other: &Datum) -> Ordering {
+        match (self, other) {
+            (Datum::Float(a), Datum::Large(b)) => compare_floats(*a, b.to_f64()),
+            (Datum::Large(a), Datum::Float(b)) => compare_floats(a.to_f64(), *b),
+            _ => match (Numeric::of(self), Numeric::of(other)) {
+                (Some(a), Some(b)) => a.compare(&b),
+                _ => self.kind_rank().cmp(&other.kind_rank()),
+            },
         }
     }
 
@@ -234,16 +344,23 @@ impl Datum {
     fn kind_rank(&self) -> u8 {
         match self {
             Datum::Bool(_) => 0,
-            Datum::Int(_) | Datum::Float(_) | Datum::Decimal(_) => 1,
+            Datum::Int(_) | Datum::Float(_) | Datum::Decimal(_) | Datum::Large(_) => 1,
             Datum::Text(_) => 2,
             Datum::Bytes(_) => 3,
             Datum::Date(_) | Datum::Timestamp(_) => 4,
             Datum::Uuid(_) => 5,
             Datum::Interval(_) => 6,
-            Datum::Array(_) => 7,
+            Datum::Array(_) | Datum::Grid(_) => 7,
             Datum::Jsonb(_) => 8,
             Datum::Time(_) => 9,
-            Datum::Null => 10,
+            Datum::Inet(_) => 10,
+            Datum::Mac(_) => 11,
+            Datum::Timetz(_) => 12,
+            Datum::Bits(_) => 13,
+            Datum::Record(_) => 14,
+            Datum::Range(_) => 15,
+            Datum::Multirange(_) => 16,
+            Datum::Null => 17,
         }
     }
 }
@@ -290,6 +407,8 @@ datum_from! {
     f64 => |value| Datum::Float(value);
     Decimal => |value| Datum::Decimal(value);
     Interval => |value| Datum::Interval(value);
+    Range => |value| Datum::Range(Box::new(value));
+    Multirange => |value| Datum::Multirange(value);
     Jsonb => |value| Datum::Jsonb(value);
     &str => |value| Datum::Text(value.into());
     String => |value| Datum::Text(value.into_boxed_str());
@@ -372,6 +491,7 @@ impl RowBatch {
         (0..self.rows as usize).map(|i| self.row(i))
     }
     /// Row `i`, from 0.
+    #[inline]
     pub fn row(&self, i: usize) -> &[Datum] {
         let width = self.width as usize;
         &self.datums[i * width..(i + 1) * width]

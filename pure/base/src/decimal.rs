@@ -4,10 +4,8 @@
 //! 1.50) but does not count in comparisons: 1.5 and 1.50 are equal, hash equally and have equal
 //! keys.
 //!
-//! Differences from PostgreSQL, all for the sake of a fixed 17 bytes: 38 digits instead of
-//! 131,072 + 16,383; no NaN and no infinity. Sums that do not fit are an error, never rounded.
-//! Products and quotients lose fraction digits beyond the 38th significant digit, but an integer
-//! part that does not fit is an error.
+//! This is the form of nearly every number, in 17 bytes. Results that do not fit it are an error,
+//! never rounded; [`crate::numeric`] then computes them with as many digits as they need.
 
 mod convert;
 mod divide;
@@ -180,32 +178,33 @@ impl Decimal {
         }
     }
 
-    /// The product; its scale is the sum of the scales unless that needs more than 38 digits.
+    /// The product, exact; its scale is the sum of the scales. 22003 if it needs more than 38
+    /// digits.
     pub fn mul(self, other: Decimal) -> Result<Decimal, SqlError> {
-        let scale = self.scale + other.scale;
-        if let Some(product) = self.unscaled().checked_mul(other.unscaled())
-            && let Some(result) = Decimal::from_parts(product, scale)
-        {
-            return Ok(result);
-        }
-        let negative = self.is_negative() != other.is_negative();
-        let (magnitude, scale) = divide::wide_product(self.magnitude(), other.magnitude(), scale)
-            .ok_or_else(overflow)?;
-        Decimal::from_magnitude(negative, magnitude, scale)
+        let product = self.unscaled().checked_mul(other.unscaled());
+        product
+            .and_then(|product| Decimal::from_parts(product, self.scale + other.scale))
+            .ok_or_else(overflow)
     }
 
     /// The quotient, rounded, with at least 16 significant digits and no less scale than the
-    /// operands, as PostgreSQL's `select_div_scale` has it. 22012 if `other` is zero.
+    /// operands, as PostgreSQL's `select_div_scale` has it. 22012 if `other` is zero, 22003 if it
+    /// needs more than 38 digits.
     pub fn div(self, other: Decimal) -> Result<Decimal, SqlError> {
-        self.div_with_scale(other, divide::quotient_scale(self, other))
-    }
-
-    /// The quotient rounded half away from zero to `scale` fraction digits (fewer if they do not
-    /// fit 38 digits). `scale` must be at least the scale of `self`. 22012 if `other` is zero.
-    pub(crate) fn div_with_scale(self, other: Decimal, scale: u8) -> Result<Decimal, SqlError> {
         if other.is_zero() {
             return Err(division_by_zero());
         }
+        let scale = divide::quotient_scale(self, other).ok_or_else(overflow)?;
+        let quotient = self.div_with_scale(other, scale)?;
+        match quotient.scale == scale {
+            true => Ok(quotient),
+            false => Err(overflow()),
+        }
+    }
+
+    /// The quotient rounded half away from zero to `scale` fraction digits (fewer if they do not
+    /// fit 38 digits). `scale` must be at least the scale of `self`, and `other` not zero.
+    fn div_with_scale(self, other: Decimal, scale: u8) -> Result<Decimal, SqlError> {
         let steps = scale + other.scale - self.scale;
         let (magnitude, scale) =
             divide::long_division(self.magnitude(), other.magnitude(), steps, scale)
@@ -261,14 +260,12 @@ impl Decimal {
         let kept = scale.clamp(0, i32::from(SCALE_MAX)) as u8;
         let magnitude = self.magnitude();
         if kept >= self.scale && scale >= 0 {
-            // PostgreSQL pads with zeros; where 38 digits cannot hold them, pad as far as they do.
-            let room = POW10
-                .iter()
-                .rposition(|power| magnitude < LIMIT / power)
-                .unwrap_or(0);
-            let added = (kept - self.scale).min(room as u8);
-            let raised = magnitude * POW10[added as usize];
-            return Decimal::from_magnitude(self.is_negative(), raised, self.scale + added);
+            if scale > i32::from(SCALE_MAX) {
+                return Err(overflow());
+            }
+            let added = usize::from(kept - self.scale);
+            let raised = magnitude.checked_mul(POW10[added]).ok_or_else(overflow)?;
+            return Decimal::from_magnitude(self.is_negative(), raised, kept);
         }
         let dropped = i64::from(self.scale) - i64::from(scale);
         let Some(unit) = usize::try_from(dropped)

@@ -78,6 +78,7 @@ states! {
     FOREIGN_KEY = "23503";
     UNIQUE = "23505";
     CHECK = "23514";
+    CHECK_OPTION = "44000";
     INVALID_TXN_STATE = "25000";
     ACTIVE_TXN = "25001";
     READ_ONLY_TXN = "25006";
@@ -177,6 +178,10 @@ pub struct SqlErrorFields {
     pub constraint: String,
     /// Column that the error is about, or empty.
     pub column: String,
+    /// Schema of that table or type, or empty.
+    pub schema: String,
+    /// Domain that the error is about, or empty.
+    pub data_type: String,
 }
 
 impl SqlError {
@@ -192,6 +197,8 @@ impl SqlError {
             table: String::new(),
             constraint: String::new(),
             column: String::new(),
+            schema: String::new(),
+            data_type: String::new(),
         }))
     }
     /// Adds the detail line.
@@ -227,6 +234,16 @@ impl SqlError {
     /// Names the column.
     pub fn column(mut self, name: impl Into<String>) -> SqlError {
         self.0.column = name.into();
+        self
+    }
+    /// Names the schema of the table or the domain.
+    pub fn schema(mut self, name: impl Into<String>) -> SqlError {
+        self.0.schema = name.into();
+        self
+    }
+    /// Names the domain.
+    pub fn data_type(mut self, name: impl Into<String>) -> SqlError {
+        self.0.data_type = name.into();
         self
     }
     /// Changes message, detail, hint and context where they have `mark` in them.

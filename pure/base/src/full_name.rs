@@ -15,6 +15,34 @@ use alloc::string::String;
 /// The schema `public` with which every database begins.
 pub const PUBLIC_SCHEMA: u32 = 2200;
 
+/// Set in the numbers of schemas that hold what a session made for itself. The other bits are the
+/// backend number of the session.
+const TEMPORARY: u32 = 1 << 31;
+
+/// The number of the schema for what the session with this backend number makes for itself.
+pub const fn temporary_of(pid: i32) -> u32 {
+    TEMPORARY | pid as u32
+}
+
+/// The backend number of the session whose schema this is; `None`: it is no session's.
+pub const fn session_of(schema: u32) -> Option<i32> {
+    match schema {
+        u32::MAX => None,
+        _ if schema & TEMPORARY == 0 => None,
+        _ => Some((schema & !TEMPORARY) as i32),
+    }
+}
+
+/// Whether a schema holds what a session made for itself.
+pub const fn is_temporary(schema: u32) -> bool {
+    session_of(schema).is_some()
+}
+
+/// Whether an object goes with its session, by its full name.
+pub fn is_temporary_name(full: &str) -> bool {
+    is_temporary(schema_of(full))
+}
+
 /// Stands around the number of a schema.
 pub const MARK: char = '\0';
 
@@ -99,6 +127,18 @@ mod tests {
         }
         assert_eq!(beside(&full(7, "t"), "i"), full(7, "i"));
         assert_eq!(split("\0x\0t"), (PUBLIC_SCHEMA, "\0x\0t"));
+    }
+
+    #[test]
+    fn schemas_of_sessions_are_told_apart() {
+        for pid in [1, 2_097_153, i32::MAX - 1] {
+            assert_eq!(session_of(temporary_of(pid)), Some(pid));
+        }
+        for other in [0, 11, PUBLIC_SCHEMA, 16_400, u32::MAX] {
+            assert!(!is_temporary(other));
+        }
+        assert!(is_temporary_name(&full(temporary_of(5), "t")));
+        assert!(!is_temporary_name("t"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::error::{SqlError, SqlState};
 use alloc::boxed::Box;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use core::cmp::Ordering;
 use json::JsonError;
 use serde::{Deserialize, Serialize};
@@ -72,4 +72,13 @@ impl From<JsonError> for SqlError {
 pub(crate) fn checked_json(text: &str) -> Result<Box<str>, SqlError> {
     json::check(text)?;
     Ok(String::from(text).into_boxed_str())
+}
+
+/// The normal form of a `jsonpath`.
+///
+/// # Errors
+/// Those of [`json::path::Path::parse`].
+pub(crate) fn normal_path(text: &str) -> Result<Box<str>, SqlError> {
+    let path = json::path::Path::parse(text)?;
+    Ok(path.to_string().into_boxed_str())
 }

@@ -41,6 +41,9 @@ pub const STATEMENT_WORDS_MAX: usize = 1_000_000;
 /// Most significant decimal digits of a `numeric`: what 128 bits hold.
 pub const NUMERIC_DIGITS_MAX: u8 = 38;
 
+/// Largest precision of PostgreSQL's `numeric(precision, scale)`; larger ones than 255 are refused.
+pub const NUMERIC_PRECISION_MAX: u64 = 1_000;
+
 /// Longest comment on an object in bytes: comments are part of the catalog, and every change sends
 /// all of it to all nodes.
 pub const COMMENT_BYTES_MAX: usize = 8 << 10;

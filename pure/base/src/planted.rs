@@ -47,6 +47,12 @@ macro_rules! planted {
                 first.filter(|word| ["leap", "formula"].contains(word))
             }
 
+            /// Whether it breaks a store of the benchmark, so that only workloads of entities can
+            /// notice it.
+            pub fn is_of_stores(self) -> bool {
+                self.name().starts_with("store-")
+            }
+
             /// The bug of this name.
             pub fn find(name: &str) -> Option<Planted> {
                 Planted::ALL.iter().copied().find(|bug| bug.name() == name)
@@ -216,10 +222,18 @@ planted! {
     ReaderBetweenSlices = "reader-between-slices",
     /// Large transactions: locks go when a commit is decided, before all of it is installed.
     LocksBetweenSlices = "locks-between-slices",
+    /// Constraints: several rows with one key of a deferrable constraint are not looked at.
+    DoublesKept = "doubles-kept",
     /// Schema changes: node 1 goes on with a change that has closed something, and asks no other.
     CatalogWithoutMajority = "catalog-without-majority",
     /// Schema changes: what a change has closed stays closed until node 1 is back.
     ClosedWithoutNodeOne = "closed-without-node-one",
+    /// Stores: a commit does not look whether the entities that it has read have changed.
+    StoreLostUpdate = "store-lost-update",
+    /// Stores: a commit of several entities does the first one, and the others a call later.
+    StoreTornGroup = "store-torn-group",
+    /// Stores: an index returns entities that its entries name and that are not there.
+    StoreDanglingEntry = "store-dangling-entry",
 }
 
 /// Whether the code must misbehave here.

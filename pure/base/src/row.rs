@@ -18,10 +18,14 @@
 //! | boolean | 1 |
 //! | float | 4 if exact in single precision, else 8 |
 //! | numeric | scale, then the unscaled number in as few bytes as possible |
+//! | other numerics | a tag of f0 and more, scale (u16), limbs of eight digits (u32 each) |
 //! | text, json, bytea, uuid | themselves |
 //! | jsonb | its normal form ([`json::normalise`]) |
 //! | interval | 16: months, days, microseconds |
+//! | range | bits as they go over the wire; if it is not empty, a row of its bounds |
+//! | multirange | each range behind its length (u32) |
 //! | array | a row of its elements |
+//! | array of another shape | 80 + dimensions, length and lower bound of each (i32), that row |
 //!
 //! A row may have fewer columns than its table: those added later by ALTER TABLE read as NULL
 //! ([`RowRef::count`] tells them apart). The encoding is canonical: equal values (of equal scale)
@@ -35,6 +39,7 @@ pub use view::RowRef;
 use crate::codec::CodecError;
 use crate::datum::Datum;
 use alloc::vec::Vec;
+pub(crate) use values::row_len;
 pub use values::value_len;
 use values::write_value;
 

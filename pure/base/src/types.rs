@@ -1,9 +1,14 @@
 //! Column types: names, object identifiers and modifiers as PostgreSQL has them.
 
+use crate::record::{ACL_ROW, ANONYMOUS};
+use crate::spans::SpanModifier;
 use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
+
+/// The oid of `record[]`.
+const ANONYMOUS_ARRAY: u32 = 2287;
 
 /// Digits of the fraction of a second that timestamps keep.
 pub const SECOND_DIGITS_MAX: u8 = 6;
@@ -23,8 +28,8 @@ pub enum Type {
     Float4,
     /// `double precision`
     Float8,
-    /// `numeric(precision, scale)`; `None`: any scale up to the limit of [`crate::Decimal`].
-    Numeric(Option<(u8, u8)>),
+    /// `numeric(precision, scale)`; `None`: any number.
+    Numeric(Option<(u16, i16)>),
     /// `text`
     Text,
     /// `varchar(n)`; `None`: no limit. In characters.
@@ -41,8 +46,8 @@ pub enum Type {
     Timestamptz(Option<u8>),
     /// `uuid`
     Uuid,
-    /// `interval`
-    Interval,
+    /// `interval fields(p)`; `None`: everything.
+    Interval(Option<SpanModifier>),
     /// `name` (catalog columns)
     Name,
     /// `oid` (catalog columns)
@@ -68,6 +73,28 @@ pub enum Type {
     Enum(u32),
     /// `time(p) without time zone`; as `Timestamp`.
     Time(Option<u8>),
+    /// `inet`
+    Inet,
+    /// `cidr`: values are [`crate::Datum::Inet`] without bits behind their mask.
+    Cidr,
+    /// `macaddr`
+    Macaddr,
+    /// `time(p) with time zone`; as `Timestamp`.
+    Timetz(Option<u8>),
+    /// `bit(n)`; `None`: any length, which only values that are made have.
+    Bit(Option<u32>),
+    /// `bit varying(n)`; `None`: no limit.
+    Varbit(Option<u32>),
+    /// `jsonpath`: values are [`crate::Datum::Text`] in their normal form, without equality and
+    /// order.
+    JsonPath,
+    /// A composite type of a user, by its oid, or `record` ([`crate::record::ANONYMOUS`]). Values
+    /// are [`crate::Datum::Record`].
+    Composite(u32),
+    /// `int4range` and its like: values are [`crate::Datum::Range`].
+    Range(RangeKind),
+    /// `int4multirange` and its like: values are [`crate::Datum::Multirange`].
+    Multirange(RangeKind),
 }
 
 /// What pg_type says of a type, whatever its modifiers, and of the array of the type.
@@ -103,7 +130,8 @@ macro_rules! facts {
 }
 
 /// A row per type of which there are arrays: its modifier with the value that means none, name,
-/// `typname`, oid, oid of the array, `typlen`, `typcategory`. The `reg...` types are not listed.
+/// `typname`, oid, oid of the array, `typlen`, `typcategory`. The `reg...` types and ranges are not
+/// listed.
 macro_rules! elements {
     ($($ty:ident $(($modifier:ident = $none:expr))?: $($fact:literal)+;)*) => {
         /// The listed types, without modifiers.
@@ -115,7 +143,10 @@ macro_rules! elements {
                 match self {
                     $(Type::$ty { .. } => &facts!($($fact)+),)*
                     Type::Reg(reg) => reg.facts(),
+                    Type::Range(kind) => kind.facts(),
+                    Type::Multirange(kind) => kind.multirange_facts(),
                     Type::Enum(_) => &facts!("anyenum" "anyenum" 0 0 4 'E'),
+                    Type::Composite(_) => &facts!("record" "record" 2249 2287 -1 'C'),
                     Type::Unknown => &facts!("unknown" "unknown" 705 0 -2 'X'),
                     Type::Array(kind) => kind.element().facts(),
                 }
@@ -129,6 +160,11 @@ macro_rules! elements {
                     $(ArrayKind::$ty $(($modifier))? => Type::$ty $(($modifier))?,)*
                     ArrayKind::Reg(reg) => Type::Reg(reg),
                     ArrayKind::Enum(id) => Type::Enum(id),
+                    ArrayKind::Composite(id) => Type::Composite(id),
+                    ArrayKind::Range(kind) => Type::Range(kind),
+                    ArrayKind::Multirange(kind) => Type::Multirange(kind),
+                    ArrayKind::Int2Vector => Type::Int2,
+                    ArrayKind::OidVector => Type::Oid,
                 }
             }
 
@@ -138,6 +174,9 @@ macro_rules! elements {
                     $(Type::$ty $(($modifier))? => ArrayKind::$ty $(($modifier))?,)*
                     Type::Reg(reg) => ArrayKind::Reg(reg),
                     Type::Enum(id) => ArrayKind::Enum(id),
+                    Type::Composite(id) => ArrayKind::Composite(id),
+                    Type::Range(kind) => ArrayKind::Range(kind),
+                    Type::Multirange(kind) => ArrayKind::Multirange(kind),
                     Type::Array(_) | Type::Unknown => return None,
                 })
             }
@@ -150,6 +189,9 @@ elements! {
     Json: "json" "json" 114 199 -1 'U';
     Jsonb: "jsonb" "jsonb" 3802 3807 -1 'U';
     Bytea: "bytea" "bytea" 17 1001 -1 'U';
+    Cidr: "cidr" "cidr" 650 651 -1 'I';
+    Inet: "inet" "inet" 869 1041 -1 'I';
+    Macaddr: "macaddr" "macaddr" 829 1040 6 'U';
     InternalChar: "\"char\"" "char" 18 1002 1 'Z';
     Name: "name" "name" 19 1003 64 'S';
     Int8: "bigint" "int8" 20 1016 8 'N';
@@ -167,9 +209,13 @@ elements! {
     Time(digits = None): "time without time zone" "time" 1083 1183 8 'D';
     Timestamp(digits = None): "timestamp without time zone" "timestamp" 1114 1115 8 'D';
     Timestamptz(digits = None): "timestamp with time zone" "timestamptz" 1184 1185 8 'D';
-    Interval: "interval" "interval" 1186 1187 16 'T';
+    Interval(modifier = None): "interval" "interval" 1186 1187 16 'T';
+    Timetz(digits = None): "time with time zone" "timetz" 1266 1270 12 'D';
+    Bit(length = None): "bit" "bit" 1560 1561 -1 'V';
+    Varbit(length = None): "bit varying" "varbit" 1562 1563 -1 'V';
     Numeric(modifiers = None): "numeric" "numeric" 1700 1231 -1 'N';
     Uuid: "uuid" "uuid" 2950 2951 16 'U';
+    JsonPath: "jsonpath" "jsonpath" 4072 4073 -1 'U';
 }
 
 /// What the oid of a `reg...` type stands for.
@@ -187,17 +233,23 @@ pub enum Reg {
     Namespace,
     /// `regrole`
     Role,
+    /// `regoper`: an operator by its name alone.
+    Oper,
+    /// `regoperator`: an operator with the types of its operands.
+    Operator,
 }
 
 impl Reg {
     /// Every kind.
-    pub const ALL: [Reg; 6] = [
+    pub const ALL: [Reg; 8] = [
         Reg::Class,
         Reg::Type,
         Reg::Proc,
         Reg::Procedure,
         Reg::Namespace,
         Reg::Role,
+        Reg::Oper,
+        Reg::Operator,
     ];
 
     fn facts(self) -> &'static Facts {
@@ -208,12 +260,77 @@ impl Reg {
             Reg::Procedure => &facts!("regprocedure" "regprocedure" 2202 2207 4 'N'),
             Reg::Namespace => &facts!("regnamespace" "regnamespace" 4089 4090 4 'N'),
             Reg::Role => &facts!("regrole" "regrole" 4096 4097 4 'N'),
+            Reg::Oper => &facts!("regoper" "regoper" 2203 2208 4 'N'),
+            Reg::Operator => &facts!("regoperator" "regoperator" 2204 2209 4 'N'),
         }
     }
 
     /// The type's name.
     pub fn name(self) -> &'static str {
         self.facts().name
+    }
+}
+
+/// Of which values a range is one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum RangeKind {
+    /// `int4range`
+    Int4,
+    /// `int8range`
+    Int8,
+    /// `numrange`
+    Numeric,
+    /// `daterange`
+    Date,
+    /// `tsrange`
+    Timestamp,
+    /// `tstzrange`
+    Timestamptz,
+}
+
+impl RangeKind {
+    /// Every kind.
+    pub const ALL: [RangeKind; 6] = [
+        RangeKind::Int4,
+        RangeKind::Int8,
+        RangeKind::Numeric,
+        RangeKind::Date,
+        RangeKind::Timestamp,
+        RangeKind::Timestamptz,
+    ];
+
+    /// The type of the bounds.
+    pub fn bound(self) -> Type {
+        match self {
+            RangeKind::Int4 => Type::Int4,
+            RangeKind::Int8 => Type::Int8,
+            RangeKind::Numeric => Type::Numeric(None),
+            RangeKind::Date => Type::Date,
+            RangeKind::Timestamp => Type::Timestamp(None),
+            RangeKind::Timestamptz => Type::Timestamptz(None),
+        }
+    }
+
+    fn facts(self) -> &'static Facts {
+        match self {
+            RangeKind::Int4 => &facts!("int4range" "int4range" 3904 3905 -1 'R'),
+            RangeKind::Int8 => &facts!("int8range" "int8range" 3926 3927 -1 'R'),
+            RangeKind::Numeric => &facts!("numrange" "numrange" 3906 3907 -1 'R'),
+            RangeKind::Date => &facts!("daterange" "daterange" 3912 3913 -1 'R'),
+            RangeKind::Timestamp => &facts!("tsrange" "tsrange" 3908 3909 -1 'R'),
+            RangeKind::Timestamptz => &facts!("tstzrange" "tstzrange" 3910 3911 -1 'R'),
+        }
+    }
+
+    fn multirange_facts(self) -> &'static Facts {
+        match self {
+            RangeKind::Int4 => &facts!("int4multirange" "int4multirange" 4451 6150 -1 'R'),
+            RangeKind::Int8 => &facts!("int8multirange" "int8multirange" 4536 6157 -1 'R'),
+            RangeKind::Numeric => &facts!("nummultirange" "nummultirange" 4532 6151 -1 'R'),
+            RangeKind::Date => &facts!("datemultirange" "datemultirange" 4535 6155 -1 'R'),
+            RangeKind::Timestamp => &facts!("tsmultirange" "tsmultirange" 4533 6152 -1 'R'),
+            RangeKind::Timestamptz => &facts!("tstzmultirange" "tstzmultirange" 4534 6153 -1 'R'),
+        }
     }
 }
 
@@ -230,7 +347,7 @@ pub enum ArrayKind {
     Oid,
     InternalChar,
     Float8,
-    Numeric(Option<(u8, u8)>),
+    Numeric(Option<(u16, i16)>),
     Timestamptz(Option<u8>),
     Varchar(Option<u32>),
     Float4,
@@ -239,7 +356,7 @@ pub enum ArrayKind {
     Date,
     Timestamp(Option<u8>),
     Uuid,
-    Interval,
+    Interval(Option<SpanModifier>),
     Reg(Reg),
     Xid,
     Tid,
@@ -247,7 +364,35 @@ pub enum ArrayKind {
     Jsonb,
     Enum(u32),
     Time(Option<u8>),
+    Inet,
+    Cidr,
+    Macaddr,
+    Timetz(Option<u8>),
+    Bit(Option<u32>),
+    Varbit(Option<u32>),
+    JsonPath,
+    Composite(u32),
+    Range(RangeKind),
+    Multirange(RangeKind),
+    /// `int2vector` (catalog columns): see [`ArrayKind::is_vector`].
+    Int2Vector,
+    /// `oidvector` (catalog columns)
+    OidVector,
 }
+
+impl ArrayKind {
+    /// Whether this is one of PostgreSQL's arrays with a type of their own, which the system
+    /// catalog has: their positions count from 0, and their text form is the items alone, with
+    /// blanks between them. No other array becomes one.
+    pub fn is_vector(self) -> bool {
+        matches!(self, ArrayKind::Int2Vector | ArrayKind::OidVector)
+    }
+}
+
+/// Oid of `int2vector`.
+const INT2_VECTOR: u32 = 22;
+/// Oid of `oidvector`.
+const OID_VECTOR: u32 = 30;
 
 /// What stands around the oid of a type of a user in place of its name, which only the catalog
 /// knows (`catalog::Database::named_types` puts the name there).
@@ -255,7 +400,7 @@ pub const UNNAMED: [char; 2] = ['\u{1}', '\u{2}'];
 
 impl Type {
     /// The types that columns of users have, without modifiers and arrays.
-    pub const SCALARS: [Type; 19] = [
+    pub const SCALARS: [Type; 38] = [
         Type::Bool,
         Type::Int2,
         Type::Int4,
@@ -272,9 +417,28 @@ impl Type {
         Type::Timestamp(None),
         Type::Timestamptz(None),
         Type::Uuid,
-        Type::Interval,
+        Type::Interval(None),
         Type::Json,
         Type::Jsonb,
+        Type::Inet,
+        Type::Cidr,
+        Type::Macaddr,
+        Type::Timetz(None),
+        Type::Bit(None),
+        Type::Varbit(None),
+        Type::JsonPath,
+        Type::Range(RangeKind::Int4),
+        Type::Range(RangeKind::Int8),
+        Type::Range(RangeKind::Numeric),
+        Type::Range(RangeKind::Date),
+        Type::Range(RangeKind::Timestamp),
+        Type::Range(RangeKind::Timestamptz),
+        Type::Multirange(RangeKind::Int4),
+        Type::Multirange(RangeKind::Int8),
+        Type::Multirange(RangeKind::Numeric),
+        Type::Multirange(RangeKind::Date),
+        Type::Multirange(RangeKind::Timestamp),
+        Type::Multirange(RangeKind::Timestamptz),
     ];
 
     /// The type's name with its modifiers, as `format_type` prints it.
@@ -284,6 +448,12 @@ impl Type {
             Type::Varchar(Some(n)) => format!("character varying({n})"),
             Type::Char(n) if n > 0 => format!("character({n})"),
             Type::Time(Some(p)) => format!("time({p}) without time zone"),
+            Type::Timetz(Some(p)) => format!("time({p}) with time zone"),
+            Type::Interval(Some(modifier)) => format!("interval{}", modifier.words()),
+            Type::Bit(Some(n)) => format!("bit({n})"),
+            // Without quotes the name stands for bit(1).
+            Type::Bit(None) => "\"bit\"".into(),
+            Type::Varbit(Some(n)) => format!("bit varying({n})"),
             Type::Timestamp(Some(p)) => format!("timestamp({p}) without time zone"),
             Type::Timestamptz(Some(p)) => format!("timestamp({p}) with time zone"),
             Type::Array(kind) if self.typmod() != -1 => format!("{}[]", kind.element().name()),
@@ -294,7 +464,9 @@ impl Type {
     /// The types that arrays may have, without modifiers.
     pub fn elements() -> impl Iterator<Item = Type> {
         let regs = Reg::ALL.into_iter().map(Type::Reg);
-        ELEMENTS.iter().copied().chain(regs)
+        let ranges = RangeKind::ALL.into_iter();
+        let ranges = ranges.flat_map(|kind| [Type::Range(kind), Type::Multirange(kind)]);
+        ELEMENTS.iter().copied().chain(regs).chain(ranges)
     }
 
     /// The type's name without modifiers, as error messages have it; of a type of a user the oid
@@ -303,8 +475,11 @@ impl Type {
         let unnamed = |id: u32, end| Cow::Owned(format!("{}{id}{}{end}", UNNAMED[0], UNNAMED[1]));
         match self {
             Type::Char(0) => "bpchar".into(),
-            Type::Enum(id) => unnamed(id, ""),
-            Type::Array(ArrayKind::Enum(id)) => unnamed(id, "[]"),
+            Type::Composite(ANONYMOUS | ACL_ROW) => "record".into(),
+            Type::Enum(id) | Type::Composite(id) => unnamed(id, ""),
+            Type::Array(ArrayKind::Composite(ANONYMOUS)) => "record[]".into(),
+            Type::Array(ArrayKind::Enum(id) | ArrayKind::Composite(id)) => unnamed(id, "[]"),
+            Type::Array(kind) if kind.is_vector() => self.catalog_name().into(),
             Type::Array(_) => self.facts().array_name.into(),
             _ => self.facts().name.into(),
         }
@@ -313,6 +488,8 @@ impl Type {
     /// The type's name in pg_type (`typname`), for example `int4` or `_text`.
     pub fn catalog_name(self) -> &'static str {
         match self {
+            Type::Array(ArrayKind::Int2Vector) => "int2vector",
+            Type::Array(ArrayKind::OidVector) => "oidvector",
             Type::Array(_) => self.facts().array_catalog_name,
             _ => self.facts().catalog_name,
         }
@@ -321,20 +498,24 @@ impl Type {
     /// The type's identifier in pg_type. The array of a user's type has the next one.
     pub fn oid(self) -> u32 {
         match self {
-            Type::Enum(id) => id,
-            Type::Array(ArrayKind::Enum(id)) => id + 1,
+            Type::Composite(ACL_ROW) => ANONYMOUS,
+            Type::Enum(id) | Type::Composite(id) => id,
+            Type::Array(ArrayKind::Composite(ANONYMOUS)) => ANONYMOUS_ARRAY,
+            Type::Array(ArrayKind::Enum(id) | ArrayKind::Composite(id)) => id + 1,
+            Type::Array(ArrayKind::Int2Vector) => INT2_VECTOR,
+            Type::Array(ArrayKind::OidVector) => OID_VECTOR,
             Type::Array(_) => self.facts().array_oid,
             _ => self.facts().oid,
         }
     }
 
     /// The type of a pg_type identifier, without modifiers; `None` if it is not supported.
-    ///
-    /// `int2vector` and `oidvector` are read as arrays.
     pub fn from_oid(oid: u32) -> Option<Type> {
         match oid {
-            22 => Some(Type::Array(ArrayKind::Int2)),
-            30 => Some(Type::Array(ArrayKind::Oid)),
+            ANONYMOUS => Some(Type::Composite(ANONYMOUS)),
+            ANONYMOUS_ARRAY => Some(Type::Array(ArrayKind::Composite(ANONYMOUS))),
+            INT2_VECTOR => Some(Type::Array(ArrayKind::Int2Vector)),
+            OID_VECTOR => Some(Type::Array(ArrayKind::OidVector)),
             705 => Some(Type::Unknown),
             _ => Type::elements()
                 .flat_map(|ty| [Some(ty), ty.array_of()])
@@ -355,16 +536,27 @@ impl Type {
             .and_then(|typmod| typmod.checked_sub(4));
         match (self, modifier) {
             (Type::Numeric(_), Some(bits)) => {
-                let (precision, scale) = ((bits >> 16) & 0xffff, bits & 0x7ff);
-                Type::Numeric(u8::try_from(precision).ok().zip(u8::try_from(scale).ok()))
+                let (precision, scale) = (bits >> 16, bits & 0x7ff);
+                // The scale has eleven bits, the highest of which is its sign.
+                let scale = (scale as i16 ^ 1024) - 1024;
+                Type::Numeric(Some((precision as u16, scale)))
             }
             (Type::Numeric(_), None) => Type::Numeric(None),
             (Type::Varchar(_), length) => Type::Varchar(length),
             (Type::Char(_), length) => Type::Char(length.unwrap_or(0)),
+            (Type::Bit(_) | Type::Varbit(_), _) => {
+                let length = u32::try_from(typmod).ok().filter(|length| *length > 0);
+                match self {
+                    Type::Bit(_) => Type::Bit(length),
+                    _ => Type::Varbit(length),
+                }
+            }
+            (Type::Timetz(_), _) => Type::Timetz(second_digits(typmod)),
             (Type::Time(_), _) => Type::Time(second_digits(typmod)),
             (Type::Timestamp(_), _) => Type::Timestamp(second_digits(typmod)),
             (Type::Timestamptz(_), _) => Type::Timestamptz(second_digits(typmod)),
-            (Type::Array(kind), _) => {
+            (Type::Interval(_), _) => Type::Interval(SpanModifier::of_typmod(typmod)),
+            (Type::Array(kind), _) if !kind.is_vector() => {
                 let element = kind.element().with_typmod(typmod);
                 Type::Array(ArrayKind::of(element).unwrap_or(kind))
             }
@@ -376,13 +568,16 @@ impl Type {
     pub fn typmod(self) -> i32 {
         match self {
             Type::Numeric(Some((precision, scale))) => {
-                (i32::from(precision) << 16 | i32::from(scale)) + 4
+                (i32::from(precision) << 16 | i32::from(scale) & 0x7ff) + 4
             }
             Type::Varchar(Some(n)) => n as i32 + 4,
             Type::Char(n) if n > 0 => n as i32 + 4,
-            Type::Time(Some(p)) | Type::Timestamp(Some(p)) | Type::Timestamptz(Some(p)) => {
-                i32::from(p)
-            }
+            Type::Time(Some(p))
+            | Type::Timetz(Some(p))
+            | Type::Timestamp(Some(p))
+            | Type::Timestamptz(Some(p)) => i32::from(p),
+            Type::Interval(Some(modifier)) => modifier.typmod(),
+            Type::Bit(Some(n)) | Type::Varbit(Some(n)) => n as i32,
             Type::Array(kind) => kind.element().typmod(),
             _ => -1,
         }
@@ -395,9 +590,13 @@ impl Type {
             Type::Varchar(_) => Type::Varchar(None),
             Type::Char(_) => Type::Char(0),
             Type::Time(_) => Type::Time(None),
+            Type::Timetz(_) => Type::Timetz(None),
+            Type::Bit(_) => Type::Bit(None),
+            Type::Varbit(_) => Type::Varbit(None),
             Type::Timestamp(_) => Type::Timestamp(None),
             Type::Timestamptz(_) => Type::Timestamptz(None),
-            Type::Array(kind) => {
+            Type::Interval(_) => Type::Interval(None),
+            Type::Array(kind) if !kind.is_vector() => {
                 let element = kind.element().without_modifiers();
                 Type::Array(ArrayKind::of(element).unwrap_or(kind))
             }
@@ -422,10 +621,30 @@ impl Type {
         }
     }
 
-    /// The oid of the user's enum type that this is, or an array of.
-    pub fn enum_id(self) -> Option<u32> {
+    /// The oid of the enum or composite type of a user that this is, or an array of; also that of
+    /// `record`. What reads and writes its values asks the catalog.
+    pub fn user_id(self) -> Option<u32> {
+        match self.element().unwrap_or(self) {
+            Type::Enum(id) | Type::Composite(id) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// Whether values hold moments, whose texts show the zone of a session. Those of the fields of
+    /// rows do not count.
+    pub fn has_moments(self) -> bool {
+        matches!(
+            self.element().unwrap_or(self),
+            Type::Timestamptz(_)
+                | Type::Range(RangeKind::Timestamptz)
+                | Type::Multirange(RangeKind::Timestamptz)
+        )
+    }
+
+    /// Of which values this is a range or multirange; `None` for other types.
+    pub fn range_kind(self) -> Option<RangeKind> {
         match self {
-            Type::Enum(id) | Type::Array(ArrayKind::Enum(id)) => Some(id),
+            Type::Range(kind) | Type::Multirange(kind) => Some(kind),
             _ => None,
         }
     }
@@ -458,6 +677,15 @@ impl Type {
         )
     }
 
+    /// The precision and scale of a `numeric(precision, scale)` whose numbers may have the form of
+    /// [`crate::Decimal`]; `None` for other types.
+    pub fn decimal_modifiers(self) -> Option<(u8, u8)> {
+        let Type::Numeric(Some((precision, scale))) = self else {
+            return None;
+        };
+        u8::try_from(precision).ok().zip(u8::try_from(scale).ok())
+    }
+
     /// Whether the type is a date or a timestamp.
     pub fn is_datetime(self) -> bool {
         matches!(self, Type::Date | Type::Timestamp(_) | Type::Timestamptz(_))
@@ -469,6 +697,11 @@ impl Type {
             Type::Array(kind) => Some(kind.element()),
             _ => None,
         }
+    }
+
+    /// Whether the type is `int2vector` or `oidvector`: [`ArrayKind::is_vector`].
+    pub fn is_vector(self) -> bool {
+        matches!(self, Type::Array(kind) if kind.is_vector())
     }
 
     /// The array of this type, if there is one.
@@ -490,6 +723,7 @@ mod tests {
     fn plain_types() -> Vec<Type> {
         let mut types: Vec<Type> = Type::elements().collect();
         types.extend(Type::elements().filter_map(Type::array_of));
+        types.extend([ArrayKind::Int2Vector, ArrayKind::OidVector].map(Type::Array));
         types.push(Type::Unknown);
         types
     }
@@ -504,6 +738,11 @@ mod tests {
         for ty in [
             Type::Numeric(Some((12, 2))),
             Type::Numeric(Some((38, 38))),
+            Type::Numeric(Some((1000, -1000))),
+            Type::Numeric(Some((3, 1000))),
+            Type::Timetz(Some(2)),
+            Type::Bit(Some(1)),
+            Type::Varbit(Some(83_886_080)),
             Type::Varchar(Some(1)),
             Type::Char(24),
             Type::Time(Some(3)),
@@ -537,7 +776,7 @@ mod tests {
 
     #[test]
     fn every_array_has_its_element() {
-        assert_eq!(Type::elements().count(), 30);
+        assert_eq!(Type::elements().count(), 51);
         for element in Type::elements() {
             assert_eq!(element.array_of().and_then(Type::element), Some(element));
         }

@@ -9,11 +9,13 @@ use crate::apply::{already_exists, no_relation};
 use crate::command::{Applied, CatalogError};
 use crate::desc::*;
 use crate::keys::check_column_name;
+use crate::retyped::is_retired;
+use crate::sequences::SequenceChange;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use base::full_name::beside;
-use base::{IndexId, SqlError, SqlState, Type};
+use base::full_name::{beside, is_temporary_name};
+use base::{IndexId, SqlError, SqlState, TableId, Type};
 use serde::{Deserialize, Serialize};
 
 /// One change of a table. Columns and constraints are named as they are after the actions before.
@@ -49,10 +51,12 @@ pub enum TableAction {
     DropNotNull {
         column: String,
     },
-    /// Another type whose values are stored and ordered in the same way.
+    /// Another type whose values are stored and ordered in the same way, and the number of its
+    /// collation (0: that of the type).
     SetType {
         column: String,
         ty: Type,
+        collation: u32,
     },
     /// The column is a plain one from here on.
     DropExpression {
@@ -63,6 +67,17 @@ pub enum TableAction {
     SetIdentity {
         column: String,
         identity: Identity,
+    },
+    /// Who numbers rows of an identity column, and how.
+    AlterIdentity {
+        column: String,
+        identity: Option<Identity>,
+        change: Option<SequenceChange>,
+    },
+    /// The column is a plain one from here on, and its sequence goes.
+    DropIdentity {
+        column: String,
+        if_exists: bool,
     },
     RenameColumn {
         from: String,
@@ -128,8 +143,22 @@ impl Catalog {
         table: &str,
         actions: &[TableAction],
     ) -> Result<Applied, CatalogError> {
+        // Its name, and what belongs to an index.
+        let may_stored = |action: &TableAction| match action {
+            TableAction::RenameTable { .. } | TableAction::Publish | TableAction::Undo => true,
+            TableAction::AddIndex(index) => !index.constraint,
+            TableAction::AddColumn {
+                column,
+                place: _,
+                if_not_exists: _,
+            } => column.of_index,
+            _ => false,
+        };
+        if !actions.iter().all(may_stored) {
+            self.database_mut(database)?.check_not_stored(table)?;
+        }
         let mut applied = Applied {
-            table: Some(self.table_mut(database, table)?.id),
+            table: Some(self.altered(database, table, actions)?),
             ..Applied::default()
         };
         let mut name = table.to_string();
@@ -140,6 +169,24 @@ impl Catalog {
             }
         }
         Ok(applied)
+    }
+
+    /// The table, noted as changed. One that goes with its session may get another name in the
+    /// middle of a block that has written to it.
+    fn altered(
+        &mut self,
+        database: &str,
+        table: &str,
+        actions: &[TableAction],
+    ) -> Result<TableId, CatalogError> {
+        let renames = |action: &TableAction| matches!(action, TableAction::RenameTable { .. });
+        if is_temporary_name(table)
+            && actions.iter().all(renames)
+            && let Some(found) = self.database_mut(database)?.table(table)
+        {
+            return Ok(found.id);
+        }
+        Ok(self.table_mut(database, table)?.id)
     }
 
     fn alter(
@@ -154,11 +201,7 @@ impl Catalog {
                 column,
                 place,
                 if_not_exists,
-            } => {
-                self.database_mut(database)?.check_type(column.ty)?;
-                let table = self.table_mut(database, table)?;
-                table.add_column(column, *place, *if_not_exists, applied)
-            }
+            } => self.add_column((database, table), (column, *place, *if_not_exists), applied),
             TableAction::AddSequence(sequence) => {
                 let id = IndexId(self.next_number());
                 let owner = self.database_mut(database)?;
@@ -173,6 +216,9 @@ impl Catalog {
                 if_exists,
                 cascade,
             } => self.drop_column(database, table, name, (*if_exists, *cascade), applied),
+            TableAction::AlterIdentity { .. } | TableAction::DropIdentity { .. } => {
+                self.change_identity((database, table), action, applied)
+            }
             TableAction::AddForeignKey(key) => {
                 self.add_foreign_key(database, table, key).map(|_| ())
             }
@@ -193,7 +239,7 @@ impl Catalog {
                 self.rename_constraint(database, table, from, to)
             }
             TableAction::Undo => self.undo_alter(database, table, applied),
-            TableAction::SetType { column, ty } => {
+            TableAction::SetType { column, ty, .. } => {
                 self.database_mut(database)?.check_type(*ty)?;
                 self.database_mut(database)?.keep_type(table, column)?;
                 self.table_mut(database, table)?.change(action, applied)
@@ -202,12 +248,31 @@ impl Catalog {
             | TableAction::SetIdentity { .. }
             | TableAction::CheckNotNull { .. }
             | TableAction::DropNotNull { .. }
-            | TableAction::DropExpression { .. }
-            | TableAction::Publish => self.table_mut(database, table)?.change(action, applied),
+            | TableAction::DropExpression { .. } => {
+                self.table_mut(database, table)?.change(action, applied)
+            }
+            TableAction::Publish => {
+                self.put_in_place(database, table)?;
+                self.table_mut(database, table)?.change(action, applied)
+            }
         }
     }
 
-    fn drop_column(
+    fn add_column(
+        &mut self,
+        (database, table): (&str, &str),
+        (column, place, if_not_exists): (&Column, u16, bool),
+        applied: &mut Applied,
+    ) -> Result<(), CatalogError> {
+        self.database_mut(database)?.check_type(column.ty)?;
+        if let Some(shown_at) = column.shown_at {
+            self.check_replaced(database, table, shown_at)?;
+        }
+        let table = self.table_mut(database, table)?;
+        table.add_column(column, place, if_not_exists, applied)
+    }
+
+    pub(crate) fn drop_column(
         &mut self,
         database: &str,
         table: &str,
@@ -231,12 +296,7 @@ impl Catalog {
             let message =
                 "dropping a column of the primary key or of the partition is not supported";
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
-                .hint("Rows lie where these columns say: make a new table and copy them."));
-        }
-        let visible = found.columns.iter().filter(|column| !column.hidden);
-        if visible.count() == 1 {
-            let message = "dropping the last column of a table is not supported";
-            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+                .hint("Rows lie where these columns say: drop the primary key before."));
         }
         let of_column = format!("column {name} of table {table}");
         let found = owner.table(table).expect("just seen");
@@ -288,9 +348,9 @@ impl Catalog {
         let backed = |index: &&Index| index.constraint && index.name == *name;
         let Some(index) = found.secondary.iter().find(backed) else {
             if found.primary_constraint.as_deref() == Some(name) {
-                let message = "dropping a primary key is not supported";
+                let message = "dropping a primary key beside other changes is not supported";
                 return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
-                    .hint("Rows lie where the key says: make a new table and copy them."));
+                    .hint("Drop the primary key with a statement of its own."));
             }
             let dropped = self.drop_constraint(database, table, name, if_exists)?;
             applied.notices.extend(dropped.skipped);
@@ -365,7 +425,7 @@ impl Database {
     }
 
     /// As [`Database::index_user`], apart from keys that are known already.
-    fn index_user_but(
+    pub(crate) fn index_user_but(
         &self,
         parent: &str,
         index: &Index,
@@ -378,7 +438,7 @@ impl Database {
     }
 
     /// Removes the foreign keys that depend on `what`, which goes. Errors: 2BP01 without CASCADE.
-    fn end_keys(
+    pub(crate) fn end_keys(
         &mut self,
         users: &[(String, String)],
         what: &str,
@@ -418,7 +478,7 @@ impl Database {
     }
 
     /// Removes the sequences that a column owned.
-    fn drop_owned(&mut self, table: &str, column: &str, applied: &mut Applied) {
+    pub(crate) fn drop_owned(&mut self, table: &str, column: &str, applied: &mut Applied) {
         self.sequences.retain(|_, sequence| {
             let owner = sequence.owned_by.as_ref();
             let owned = owner.is_some_and(|(t, c)| t == table && c == column);
@@ -455,7 +515,7 @@ impl Table {
             let table = &self.name;
             let message = format!("column \"{name}\" of relation \"{table}\" already exists");
             if !if_not_exists {
-                return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message).column(name));
+                return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
             }
             applied.notices.push(message + ", skipping");
             return Ok(());
@@ -513,8 +573,8 @@ impl Table {
             }
             TableAction::DropNotNull { column } => {
                 let at = self.own_column(column)?;
-                let keys = &self.primary.columns;
-                if keys.iter().any(|key| usize::from(key.column) == at) && self.rowid().is_none() {
+                let mut keys = self.key_index().into_iter().flat_map(|key| &key.columns);
+                if keys.any(|key| usize::from(key.column) == at) {
                     let message = format!("column \"{column}\" is in a primary key");
                     return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
                 }
@@ -525,10 +585,16 @@ impl Table {
                 let at = self.own_column(column)?;
                 return self.drop_expression(at, *if_exists, applied);
             }
-            TableAction::SetType { column, ty } => {
+            TableAction::SetType {
+                column,
+                ty,
+                collation,
+            } => {
                 let at = self.own_column(column)?;
                 self.check_unread(at)?;
                 self.columns[at].ty = *ty;
+                self.columns[at].collation = *collation;
+                self.columns[at].domain = None;
             }
             _ => {
                 for column in &mut self.columns {
@@ -547,7 +613,8 @@ impl Table {
                     }
                 }
                 let indexes = self.secondary.iter_mut();
-                indexes.for_each(|index| index.building = false);
+                let new = indexes.filter(|index| !is_retired(index));
+                new.for_each(|index| index.building = false);
             }
         }
         Ok(())

@@ -32,9 +32,25 @@ impl Catalog {
         self.check_rights(command, by)?;
         let mut next = self.clone();
         next.version += 1;
+        next.weighed = Weighed::default();
         let applied = match command {
             Command::Rights { database, change } => next.change_rights(database, change, by)?,
             Command::Schema { database, change } => next.change_schema(database, change, by)?,
+            Command::Policy {
+                database,
+                table,
+                change,
+            } => next.change_policy(database, table, change, by)?,
+            Command::Block {
+                database,
+                session,
+                change,
+            } => {
+                let applied = next.change_block(database, *session, *change)?;
+                next.count_blocks();
+                return Ok((next, applied));
+            }
+            Command::LockTables { .. } => return Ok((next, Applied::default())),
             _ => next.change(command)?,
         };
         next.forget_comments(command);
@@ -118,6 +134,8 @@ impl Catalog {
 
     fn change_relations(&mut self, command: &Command) -> Result<Applied, CatalogError> {
         match command {
+            Command::Function { database, change } => self.change_functions(database, change),
+            Command::Domain { database, change } => self.change_domains(database, change),
             Command::AlterTable {
                 database,
                 table,
@@ -136,6 +154,9 @@ impl Catalog {
                 subject,
                 text,
             } => self.comment(database, subject, text.as_deref()),
+            Command::CreateStored { .. }
+            | Command::DropStored { .. }
+            | Command::SetFilled { .. } => self.change_stored(command),
             _ => unreachable!("called for relations and comments only"),
         }
     }
@@ -152,7 +173,8 @@ impl Catalog {
                 database,
                 names,
                 if_exists,
-            } => self.drop_sequences(database, names, *if_exists),
+                cascade,
+            } => self.drop_sequences(database, names, *if_exists, *cascade),
             Command::CreateView {
                 database,
                 view,
@@ -174,7 +196,8 @@ impl Catalog {
                 database,
                 name,
                 labels,
-            } => self.create_enum(database, name, labels),
+                attributes,
+            } => self.create_enum(database, name, labels, attributes.as_deref()),
             Command::AlterEnum {
                 database,
                 name,
@@ -192,6 +215,29 @@ impl Catalog {
                 frozen,
             } => self.freeze(database, table, *frozen),
             _ => unreachable!("called for sequences, views and types, and to freeze tables"),
+        }
+    }
+
+    fn change_stored(&mut self, command: &Command) -> Result<Applied, CatalogError> {
+        match command {
+            Command::CreateStored {
+                database,
+                table,
+                view,
+                if_not_exists,
+            } => self.create_stored(database, (table, view), *if_not_exists),
+            Command::DropStored {
+                database,
+                names,
+                if_exists,
+                cascade,
+            } => self.drop_stored(database, names, *if_exists, *cascade),
+            Command::SetFilled {
+                database,
+                name,
+                filled,
+            } => self.set_filled(database, name, *filled),
+            _ => unreachable!("called for materialized views only"),
         }
     }
 
@@ -222,19 +268,25 @@ impl Catalog {
         }
     }
 
-    /// Comments go with what they are about.
+    /// Comments and row security go with what they are about.
     fn forget_comments(&mut self, command: &Command) {
         if let Command::DropTable { database, .. }
+        | Command::DropStored { database, .. }
         | Command::DropIndex { database, .. }
         | Command::DropSequence { database, .. }
         | Command::DropView { database, .. }
         | Command::DropConstraint { database, .. }
         | Command::Schema { database, .. }
+        | Command::Function { database, .. }
+        | Command::DropEnum { database, .. }
+        | Command::Domain { database, .. }
         | Command::AlterTable { database, .. } = command
             && let Some(database) = self.databases.get_mut(database)
-            && !database.comments.is_empty()
+            && !(database.comments.is_empty() && database.row_security.is_empty())
         {
-            Arc::make_mut(database).forget_comments();
+            let database = Arc::make_mut(database);
+            database.forget_comments();
+            database.forget_policies();
         }
     }
 
@@ -300,6 +352,12 @@ impl Catalog {
             views: Default::default(),
             enums: Default::default(),
             schemas: [("public".into(), PUBLIC_SCHEMA)].into(),
+            functions: Default::default(),
+            row_security: Default::default(),
+            connection_limit: -1,
+            stored: Default::default(),
+            domains: Default::default(),
+            blocks: Vec::new(),
         };
         self.databases.insert(name.into(), Arc::new(database));
         Ok(Applied::default())
@@ -355,6 +413,7 @@ impl Catalog {
         sequence: &Sequence,
         if_not_exists: bool,
     ) -> Result<Applied, CatalogError> {
+        self.ensure_temporary(database, &sequence.name)?;
         if self.database_mut(database)?.has_relation(&sequence.name) {
             return already_exists(&sequence.name, if_not_exists);
         }
@@ -371,7 +430,9 @@ impl Catalog {
         database: &str,
         names: &[String],
         if_exists: bool,
+        cascade: bool,
     ) -> Result<Applied, CatalogError> {
+        let version = self.version;
         let database = self.database_mut(database)?;
         let mut removal = Removal::new("sequence", SqlState::UNDEFINED_TABLE, if_exists);
         for name in names {
@@ -379,16 +440,31 @@ impl Catalog {
                 removal.missing(database, name)?;
                 continue;
             }
-            if let Some((table, column)) = database.sequence_user(name) {
-                let message =
-                    format!("cannot drop sequence {name} because other objects depend on it");
-                let detail = format!(
-                    "default value for column {column} of table {table} depends on sequence {name}"
-                );
-                return Err(SqlError::new(SqlState::DEPENDENT_OBJECTS, message)
-                    .detail(detail)
-                    .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+            let mut along = Vec::new();
+            while let Some((table, column, is_default)) = database.sequence_user(name) {
+                let what = format!("default value for column {column} of table {table}");
+                if !cascade || !is_default {
+                    let message =
+                        format!("cannot drop sequence {name} because other objects depend on it");
+                    return Err(SqlError::new(SqlState::DEPENDENT_OBJECTS, message)
+                        .detail(format!("{what} depends on sequence {name}"))
+                        .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+                }
+                let (table, column) = (String::from(table), String::from(column));
+                let table = database.table_mut(&table, version)?;
+                let mut columns = table.columns.iter_mut();
+                let column = columns.find(|it| it.name == column).expect("found above");
+                column.default = None;
+                along.push(what);
             }
+            removal.tell(match along.as_slice() {
+                [] => Vec::new(),
+                [what] => Vec::from([format!("drop cascades to {what}")]),
+                several => {
+                    let text = format!("drop cascades to {} other objects", several.len());
+                    Vec::from([text])
+                }
+            });
             let sequence = database.sequences.remove(name).expect("seen above");
             removal.dropped.push(sequence.id);
         }
@@ -453,11 +529,24 @@ impl Database {
             increment,
             min,
             max,
+            ty,
             ..
         } = sequence;
         let wrong = |message| Err(SqlError::new(SqlState::INVALID_PARAMETER, message));
         if increment == 0 {
             return wrong(String::from("INCREMENT must not be zero"));
+        }
+        let (lowest, highest) = crate::sequences::bounds(ty);
+        let ty = ty.base_name();
+        if !(lowest..=highest).contains(&max) {
+            return wrong(format!(
+                "MAXVALUE ({max}) is out of range for sequence data type {ty}"
+            ));
+        }
+        if !(lowest..=highest).contains(&min) {
+            return wrong(format!(
+                "MINVALUE ({min}) is out of range for sequence data type {ty}"
+            ));
         }
         if min >= max {
             return wrong(format!(
@@ -479,7 +568,8 @@ impl Database {
     }
 
     /// A column whose default or identity draws from the sequence.
-    fn sequence_user(&self, name: &str) -> Option<(&str, &str)> {
+    /// A column that draws from a sequence: its table, its name, and whether by its default.
+    fn sequence_user(&self, name: &str) -> Option<(&str, &str, bool)> {
         let owner = self
             .sequences
             .get(name)
@@ -494,7 +584,8 @@ impl Database {
                     || (owned && column.identity.is_some())
             };
             let column = table.columns.iter().find(uses)?;
-            Some((table.name.as_str(), column.name.as_str()))
+            let is_default = column.default.is_some();
+            Some((table.name.as_str(), column.name.as_str(), is_default))
         })
     }
 }
@@ -527,6 +618,10 @@ impl Removal {
             let error = SqlError::new(SqlState::WRONG_OBJECT_TYPE, message);
             return Err(match database.relation(name) {
                 Some((kind, _)) => {
+                    let kind = match database.stored_view(name) {
+                        Some(_) => "materialized view",
+                        None => kind,
+                    };
                     let article = if kind == "index" { "an" } else { "a" };
                     let word = kind.to_ascii_uppercase();
                     error.hint(format!("Use DROP {word} to remove {article} {kind}."))

@@ -1,11 +1,17 @@
 //! Commands that change the catalog, and why one may be refused.
 
 use crate::alter::TableAction;
+use crate::blocks::BlockChange;
 use crate::comments::Subject;
+use crate::composite::Attribute;
 use crate::desc::*;
+use crate::domains::DomainChange;
 use crate::enums::EnumChange;
+use crate::functions::FunctionChange;
+use crate::policies::PolicyChange;
 use crate::schemas::SchemaChange;
 use crate::sequences::SequenceChange;
+use crate::table_locks::TableLock;
 use crate::views::View;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -95,6 +101,8 @@ pub enum Command {
         database: String,
         names: Vec<String>,
         if_exists: bool,
+        /// Defaults that draw from them go along.
+        cascade: bool,
     },
     /// Stops or allows writes to a table while its rows are rewritten or validated.
     Freeze {
@@ -102,9 +110,13 @@ pub enum Command {
         table: String,
         frozen: bool,
     },
-    /// Gives a table without a primary key one: `primary` is the reserved key space into which the
-    /// rows were copied, in rows of `columns`. Entries of the other indexes hold the key, so each
-    /// of these has been written again, into a reserved key space too; `secondary` has them all.
+    /// Gives a table a primary key, takes it away from a table, or gives its columns other values.
+    /// `primary` is the reserved key space into which the rows were copied from the key space
+    /// `replaces`, in rows of `columns`. Entries of the other indexes hold the key, so each of
+    /// these has been written again, into a reserved key space too; `secondary` has them all.
+    /// Without a key the last of `columns` is the row number, and `drops` may name a column that
+    /// goes with the key. `cascade`: what needs a key or column that goes, goes along. A column
+    /// with other values is named by [`crate::retyped`].
     SetPrimaryKey {
         database: String,
         table: String,
@@ -113,6 +125,9 @@ pub enum Command {
         secondary: Vec<Index>,
         columns: Vec<Column>,
         partition: Vec<u16>,
+        drops: Option<String>,
+        replaces: IndexId,
+        cascade: bool,
     },
     /// Adds a foreign key. From then on both tables' writers check it, whatever its validity.
     AddForeignKey {
@@ -190,13 +205,15 @@ pub enum Command {
         to: String,
         if_exists: bool,
     },
-    /// A new enum type with these labels.
+    /// A new enum type with these labels, or a new composite type.
     CreateEnum {
         database: String,
         name: String,
         labels: Vec<String>,
+        /// Of a composite type, which has no labels.
+        attributes: Option<Vec<Attribute>>,
     },
-    /// Changes an enum type.
+    /// Changes an enum or composite type.
     AlterEnum {
         database: String,
         name: String,
@@ -214,10 +231,63 @@ pub enum Command {
         database: String,
         change: SchemaChange,
     },
+    /// A change of functions and procedures.
+    Function {
+        database: String,
+        change: FunctionChange,
+    },
+    /// A change of a domain.
+    Domain {
+        database: String,
+        change: DomainChange,
+    },
     /// A change of roles, owners or privileges.
     Rights {
         database: String,
         change: rights::Change,
+    },
+    /// A change of the row security of a table.
+    Policy {
+        database: String,
+        table: String,
+        change: PolicyChange,
+    },
+    /// A new materialized view: a table, and the query whose rows it is to hold.
+    CreateStored {
+        database: String,
+        table: Table,
+        view: View,
+        if_not_exists: bool,
+    },
+    /// Removes materialized views; `cascade` also removes the views that use them.
+    DropStored {
+        database: String,
+        names: Vec<String>,
+        if_exists: bool,
+        cascade: bool,
+    },
+    /// Says whether a materialized view may be read.
+    SetFilled {
+        database: String,
+        name: String,
+        filled: bool,
+    },
+    /// What becomes of the changes of a session's open block.
+    Block {
+        database: String,
+        session: i32,
+        change: BlockChange,
+    },
+    /// The block of a session locks tables. Node 1 has it wait until nobody is in its way, at most
+    /// for `within_us` microseconds (0: no wait), or without a limit. The rows of `fills` are as
+    /// its new schema wants them when the block's transaction has committed, and not before.
+    LockTables {
+        database: String,
+        session: i32,
+        tables: Vec<TableId>,
+        mode: TableLock,
+        fills: Option<TableId>,
+        within_us: Option<u64>,
     },
 }
 

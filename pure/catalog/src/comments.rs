@@ -24,6 +24,10 @@ pub enum Subject {
     Column(String, String),
     /// A constraint: table, constraint.
     Constraint(String, String),
+    /// A function by its number.
+    Function(u32),
+    /// An enum type or domain: `type` or `domain`, its name.
+    Type(String, String),
 }
 
 impl Catalog {
@@ -58,6 +62,10 @@ impl Database {
             },
             Subject::Relation(kind, name) => {
                 let (found, id) = self.relation(name).ok_or_else(|| no_relation(name))?;
+                let found = match self.stored.contains_key(name) {
+                    true => self.view_noun(name),
+                    false => found,
+                };
                 if found == kind {
                     return Ok(Commented::Relation(id));
                 }
@@ -86,6 +94,19 @@ impl Database {
                 let (at, _) = found.ok_or_else(|| no_column(&table.name, name))?;
                 Ok(Commented::Column(table.id, at))
             }
+            Subject::Function(number) => match self.function(*number) {
+                Some(_) => Ok(Commented::Function(*number)),
+                None => Err(crate::functions::no_function(*number)),
+            },
+            Subject::Type(_, name) => {
+                let of_enum = self.enums.get(name).map(|found| found.id);
+                let of_domain = || self.domains.get(name).map(|found| found.id);
+                let found = of_enum.or_else(of_domain).map(Commented::Type);
+                found.ok_or_else(|| {
+                    let message = format!("type \"{name}\" does not exist");
+                    SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+                })
+            }
             Subject::Constraint(table, name) => {
                 let table = self.tables.get(table).ok_or_else(|| no_relation(table))?;
                 if !table.has_constraint(name) {
@@ -105,7 +126,7 @@ impl Database {
     }
 
     /// Kind and number of a relation.
-    pub(crate) fn relation(&self, name: &str) -> Option<(&'static str, u32)> {
+    pub fn relation(&self, name: &str) -> Option<(&'static str, u32)> {
         if let Some(table) = self.tables.get(name) {
             return Some(("table", table.id.0));
         }
@@ -127,6 +148,9 @@ impl Database {
             sequences,
             views,
             schemas,
+            functions,
+            enums,
+            domains,
             ..
         } = self;
         let table_of = |id| tables.values().find(|table| table.id == id);
@@ -144,6 +168,14 @@ impl Database {
                 let column = table_of(*table).and_then(|table| table.columns.get(usize::from(*at)));
                 column.is_some_and(|column| column.state != ColumnState::Dropped)
                     || views.values().any(|view| view.id == *table)
+            }
+            Commented::Function(number) => {
+                let mut all = functions.values().flatten();
+                all.any(|function| function.id == *number)
+            }
+            Commented::Type(number) => {
+                enums.values().any(|found| found.id == *number)
+                    || domains.values().any(|found| found.id == *number)
             }
             Commented::Constraint(table, name) => {
                 table_of(*table).is_some_and(|table| table.has_constraint(name))

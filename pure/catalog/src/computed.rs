@@ -29,7 +29,8 @@ impl Table {
     /// Generated columns that a statement can name and that read this column.
     pub fn generated_from(&self, at: u16) -> Vec<u16> {
         let reads = |(_, column): &(usize, &Column)| {
-            !column.of_index && self.columns_of_generated(column).contains(&at)
+            let is_own = !column.of_index && column.zone.is_none();
+            is_own && self.columns_of_generated(column).contains(&at)
         };
         let found = self.columns.iter().enumerate().filter(reads);
         found.map(|(other, _)| other as u16).collect()
@@ -221,6 +222,7 @@ impl Column {
     pub fn of_index(place: u16, name: &str, ty: base::Type, text: String) -> Column {
         Column {
             generated: Some(text),
+            domain: None,
             of_index: true,
             hidden: true,
             ..Column::new(&format!("${place}_{name}"), ty)

@@ -8,6 +8,7 @@ use crate::names;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use base::full_name::is_temporary_name;
 use base::{SqlError, SqlState, Type};
 
 impl Catalog {
@@ -22,6 +23,7 @@ impl Catalog {
         let parent = owner
             .table(&key.parent)
             .ok_or_else(|| no_relation(&key.parent))?;
+        check_lasting(child, parent)?;
         let key = resolve_foreign_key(child, parent, key)?;
         let reference = (String::from(table), key.name.clone());
         self.table_mut(database, &key.parent)?
@@ -215,7 +217,7 @@ impl Table {
             "constraint \"{name}\" for relation \"{}\" already exists",
             self.name
         );
-        Err(SqlError::new(SqlState::DUPLICATE_OBJECT, message).constraint(name))
+        Err(SqlError::new(SqlState::DUPLICATE_OBJECT, message))
     }
 }
 
@@ -230,7 +232,17 @@ pub(crate) fn resolve_foreign_key(
     key.columns
         .iter()
         .try_for_each(|&column| child.check_position(column))?;
+    let deferrable = |kind: &str| {
+        let message = format!(
+            "cannot use a deferrable {kind} for referenced table \"{}\"",
+            parent.name
+        );
+        SqlError::new(SqlState::OBJECT_NOT_READY, message)
+    };
     if key.parent_columns.is_empty() {
+        if parent.key_index().is_some_and(Index::is_deferrable) {
+            return Err(deferrable("primary key"));
+        }
         if parent.primary_constraint.is_none() {
             let message = format!(
                 "there is no primary key for referenced table \"{}\"",
@@ -252,10 +264,15 @@ pub(crate) fn resolve_foreign_key(
         let message = "number of referencing and referenced columns for foreign key disagree";
         return Err(SqlError::new(SqlState::INVALID_FOREIGN_KEY, message));
     }
-    let usable = |index: &Index| {
+    let usable = |index: &&Index| {
         index.unique && !index.building && index.covers_exactly(&key.parent_columns)
     };
-    if !parent.indexes().any(usable) {
+    let usable = parent.indexes().filter(usable);
+    let immediate = usable.map(Index::is_immediate).max();
+    if immediate == Some(false) {
+        return Err(deferrable("unique constraint"));
+    }
+    if immediate.is_none() {
         let message = format!(
             "there is no unique constraint matching given keys for referenced table \"{}\"",
             parent.name
@@ -302,6 +319,24 @@ fn family(ty: Type) -> Type {
         }
         Type::Timestamp(_) | Type::Timestamptz(_) => Type::Timestamptz(None),
         Type::Time(_) => Type::Time(None),
+        Type::Timetz(_) => Type::Timetz(None),
+        // Of one kind there, since one stands for the other by itself.
+        Type::Bit(_) | Type::Varbit(_) => Type::Varbit(None),
         other => other,
     }
+}
+
+/// # Errors
+/// 42P16 for a key between a table that goes with its session and one that stays.
+fn check_lasting(child: &Table, parent: &Table) -> Result<(), CatalogError> {
+    let (child, parent) = (
+        is_temporary_name(&child.name),
+        is_temporary_name(&parent.name),
+    );
+    if child == parent {
+        return Ok(());
+    }
+    let kind = if child { "temporary" } else { "permanent" };
+    let message = format!("constraints on {kind} tables may reference only {kind} tables");
+    Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message))
 }

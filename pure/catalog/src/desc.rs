@@ -1,7 +1,12 @@
 //! Descriptions of databases, tables, columns, indexes and constraints.
 
+use crate::blocks::OpenBlock;
 use crate::closing::Closing;
+use crate::domains::Domain;
 use crate::enums::EnumType;
+use crate::functions::Function;
+use crate::policies::RowSecurity;
+use crate::stored::StoredView;
 use crate::views::View;
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -30,6 +35,21 @@ pub struct Catalog {
     pub closing: Option<Closing>,
     /// Roles, owners and privileges.
     pub rights: Arc<rights::Rights>,
+    /// Number of open transaction blocks that have changed the schema, in all databases.
+    pub open_blocks: u32,
+    /// What its tables weigh, if that is known. It is neither compared nor encoded.
+    #[serde(skip)]
+    pub weighed: Weighed,
+}
+
+/// What the tables of a catalog weigh in its size, in bytes; `None`: it must be counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Weighed(pub(crate) Option<usize>);
+
+impl PartialEq for Weighed {
+    fn eq(&self, _: &Weighed) -> bool {
+        true
+    }
 }
 
 /// The transaction protocol of a database.
@@ -147,6 +167,18 @@ pub struct Database {
     pub enums: BTreeMap<String, Arc<EnumType>>,
     /// Numbers of the schemas by name, without those of the system.
     pub schemas: BTreeMap<String, u32>,
+    /// Functions and procedures by name, those of one name by age.
+    pub functions: BTreeMap<String, Vec<Arc<Function>>>,
+    /// Sessions that it may have on a node; -1: no limit.
+    pub connection_limit: i32,
+    /// Row security of the tables that have any.
+    pub row_security: BTreeMap<TableId, RowSecurity>,
+    /// Materialized views by name; each has a table of its name.
+    pub stored: BTreeMap<String, StoredView>,
+    /// Domains by name.
+    pub domains: BTreeMap<String, Arc<Domain>>,
+    /// Open transaction blocks that have changed it.
+    pub blocks: Vec<OpenBlock>,
 }
 
 /// An object that a comment is about.
@@ -162,6 +194,10 @@ pub enum Commented {
     Column(TableId, u16),
     /// A constraint of a table by its name.
     Constraint(TableId, String),
+    /// A function by its number.
+    Function(u32),
+    /// An enum type or domain by its number.
+    Type(u32),
 }
 
 /// One table.
@@ -202,6 +238,8 @@ pub struct Column {
     pub name: String,
     /// Its type with modifier.
     pub ty: Type,
+    /// The number of its domain, whose values are of that type.
+    pub domain: Option<u32>,
     /// NULL is refused.
     pub not_null: bool,
     /// Default expression as SQL text.
@@ -218,6 +256,14 @@ pub struct Column {
     pub hidden: bool,
     /// Where a schema change has left it.
     pub state: ColumnState,
+    /// Where statements see it among the columns, if that is not its place: it has taken the place
+    /// of another column, or will ([`ColumnState::Filling`]).
+    pub shown_at: Option<u16>,
+    /// The time zone of the session that changes a type or adds a column with a default, for the
+    /// values in the rows that are there.
+    pub zone: Option<String>,
+    /// The number of the collation that was named for it; 0: that of its type. All order alike.
+    pub collation: u32,
 }
 
 impl Column {
@@ -226,6 +272,7 @@ impl Column {
         Column {
             name: name.into(),
             ty,
+            domain: None,
             not_null: false,
             default: None,
             generated: None,
@@ -233,6 +280,9 @@ impl Column {
             identity: None,
             hidden: false,
             state: ColumnState::Ready,
+            shown_at: None,
+            zone: None,
+            collation: 0,
         }
     }
 }
@@ -282,10 +332,19 @@ pub struct Index {
     pub predicate: Option<u16>,
     /// Columns of INCLUDE, for those who ask the catalog: entries do not hold them.
     pub included: Vec<u16>,
+    /// Operator classes of the columns, if any is another one than that of its type: all have the
+    /// same order, so they are for those who ask the catalog.
+    pub classes: Vec<Option<String>>,
     /// NULLS NOT DISTINCT: keys with NULLs are equal if all their values are.
     pub nulls_equal: bool,
     /// Still being built: written to, not read from.
     pub building: bool,
+    /// When its constraint is checked. A deferrable one may have, until its transaction ends,
+    /// several entries of one key: all but the first with the row's primary key behind it.
+    pub deferral: Deferral,
+    /// It stands for the primary key of a table with numbered rows: a deferrable one, for rows
+    /// must differ in what they lie by.
+    pub of_key: bool,
 }
 
 /// One column of an index key.
@@ -295,6 +354,9 @@ pub struct IndexColumn {
     pub column: u16,
     /// Largest first.
     pub descending: bool,
+    /// Where NULLs were said to be. Entries have them behind all values, or before them if these
+    /// are descending: reads in another order sort.
+    pub nulls_first: bool,
 }
 
 /// A check constraint.
@@ -346,7 +408,7 @@ pub struct ForeignKey {
     pub deferral: Deferral,
 }
 
-/// When a foreign key is checked: at the end of each statement, or of the transaction.
+/// When a constraint is checked: at the end of each statement, or of the transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Deferral {
     /// NOT DEFERRABLE: of each statement.
@@ -381,12 +443,16 @@ pub struct Sequence {
     pub start: i64,
     /// First value since RESTART, which gave it another key space.
     pub first: Option<i64>,
+    /// `smallint`, `integer` or `bigint`: bounds lie within it.
+    pub ty: Type,
     /// Step, not 0.
     pub increment: i64,
     /// Smallest value.
     pub min: i64,
     /// Largest value.
     pub max: i64,
+    /// Behind its last value it begins again, with the smallest or, counting down, the largest.
+    pub cycle: bool,
     /// Table column that owns it (serial, identity): dropped with it.
     pub owned_by: Option<(String, String)>,
 }

@@ -1,12 +1,15 @@
-//! Enum types: their labels, what depends on them, and the names that only the catalog knows.
+//! Enum types, and composite ones beside them: their labels, what depends on them, and the names
+//! that only the catalog knows.
 //!
 //! A value is stored as the place of its label, a number. Places leave gaps, so that a label that
 //! comes between two others takes none of theirs and no row is written again. A column refers to
 //! its type by number ([`base::Type::Enum`]), so that a type and its labels can get other names.
 
-use crate::apply::skip_or_fail;
+use crate::apply::{no_relation, skip_or_fail};
 use crate::command::{Applied, CatalogError};
+use crate::composite::{Attribute, AttributeChange};
 use crate::desc::*;
+use crate::drop_types::{Users, ended, pass_over};
 use crate::names;
 use crate::schemas::mark;
 use crate::views::View;
@@ -17,6 +20,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use base::full_name::{beside, full, own, split};
 use base::limits::NAME_BYTES_MAX;
+use base::record::ANONYMOUS;
 use base::types::UNNAMED;
 use base::{SqlError, SqlState, Type};
 use serde::{Deserialize, Serialize};
@@ -34,6 +38,8 @@ pub struct EnumType {
     pub name: String,
     /// Its labels in their order.
     pub labels: Vec<Label>,
+    /// Of a composite type: its attributes in their order, and there are no labels.
+    pub attributes: Option<Vec<Attribute>>,
 }
 
 /// A label of an enum type.
@@ -66,6 +72,8 @@ pub enum EnumChange {
     RenameLabel { from: String, to: String },
     /// Another name for the type.
     Rename { to: String },
+    /// Changes of the attributes of a composite type.
+    Attributes(Vec<AttributeChange>),
 }
 
 impl EnumType {
@@ -162,14 +170,14 @@ impl Database {
 
     /// The type with this oid, if users made it.
     pub fn type_by_oid(&self, oid: u32) -> Option<Type> {
-        let of = |id: u32| self.enum_by_id(id).map(|_| Type::Enum(id));
+        let of = |id: u32| self.enum_by_id(id).map(|found| found.ty());
         let array = || of(oid.checked_sub(1)?)?.array_of();
         of(oid).or_else(array)
     }
 
     /// The type of users with this name; `_name` is the array of it.
     pub fn type_named(&self, name: &str) -> Option<Type> {
-        let of = |name: &str| self.enums.get(name).map(|found| Type::Enum(found.id));
+        let of = |name: &str| self.enums.get(name).map(|found| found.ty());
         let (schema, last) = split(name);
         let array = || of(&full(schema, last.strip_prefix('_')?))?.array_of();
         of(name).or_else(array)
@@ -212,26 +220,17 @@ impl Database {
 
     /// Tables with columns of the type, and these columns.
     fn enum_columns(&self, id: u32) -> Vec<(String, String)> {
-        let tables = self.tables.values();
-        tables
-            .flat_map(|table| {
-                let columns = table.columns.iter();
-                let of_type = columns.filter(move |column| {
-                    column.ty.enum_id() == Some(id) && column.state != ColumnState::Dropped
-                });
-                of_type.map(|column| (table.name.clone(), column.name.clone()))
-            })
-            .collect()
+        self.columns_where(&|column| column.ty.user_id() == Some(id))
     }
 
     /// An expression or a view whose text has what the type has for its name or for a label:
     /// where neither the name nor a column of the type is near, it means something else.
-    fn text_with(&self, named: &dyn Fn(&str) -> bool, of: &EnumType) -> Option<String> {
+    pub(crate) fn text_with(&self, named: &dyn Fn(&str) -> bool, of: &EnumType) -> Option<String> {
         let means =
             |text: &str, near: bool| named(text) && (near || names::has_word(text, own(&of.name)));
         let has = |table: &Table| {
             let mut columns = table.columns.iter();
-            columns.any(|column| column.ty.enum_id() == Some(of.id))
+            columns.any(|column| column.ty.user_id() == Some(of.id))
         };
         let of_table = |table: &Arc<Table>| {
             let near = has(table);
@@ -241,7 +240,7 @@ impl Database {
                 .map(|check| format!("constraint {} on table {}", check.name, table.name));
             let columns = table.columns.iter().filter(|column| {
                 let default = column.default.as_deref();
-                default.is_some_and(|text| means(text, column.ty.enum_id() == Some(of.id)))
+                default.is_some_and(|text| means(text, column.ty.user_id() == Some(of.id)))
             });
             let default = columns.map(|column| {
                 let (column, table) = (&column.name, &table.name);
@@ -266,7 +265,8 @@ impl Database {
                 })
         };
         let view = || {
-            let mut views = self.views.values();
+            let stored = self.stored.values().map(|stored| &stored.view);
+            let mut views = self.views.values().chain(stored);
             let view = views.find(|view| means(&view.query, sees(view)))?;
             Some(format!("view {}", view.name))
         };
@@ -278,21 +278,33 @@ impl Database {
     /// # Errors
     /// 42710 for the name of a type, 42704 for a column whose type is not there any more.
     pub(crate) fn check_types(&self, table: &Table) -> Result<(), CatalogError> {
-        if self.enums.contains_key(&table.name) {
+        let found = self.enums.get(&table.name);
+        if found.is_some_and(|found| found.attributes.is_some()) {
+            let message = format!("relation \"{}\" already exists", own(&table.name));
+            return Err(SqlError::new(SqlState::DUPLICATE_TABLE, message));
+        }
+        if self.enums.contains_key(&table.name) || self.domains.contains_key(&table.name) {
             return Err(type_exists(&table.name).hint(
                 "A relation has an associated type of the same name, so you must use a name that \
                  doesn't conflict with any existing type.",
             ));
         }
         let mut columns = table.columns.iter();
-        columns.try_for_each(|column| self.check_type(column.ty))
+        columns.try_for_each(|column| {
+            if let Some(id) = column.domain.filter(|id| self.domain_by_id(*id).is_none()) {
+                return Err(no_type(&format!("with OID {id}")));
+            }
+            self.check_type(column.ty)
+        })
     }
 
     /// # Errors
     /// 42704 if a type of a column is not there any more.
     pub(crate) fn check_type(&self, ty: Type) -> Result<(), CatalogError> {
-        match ty.enum_id() {
-            Some(id) if self.enum_by_id(id).is_none() => Err(no_type(&format!("with OID {id}"))),
+        match ty.user_id() {
+            Some(id) if id != ANONYMOUS && self.enum_by_id(id).is_none() => {
+                Err(no_type(&format!("with OID {id}")))
+            }
             _ => Ok(()),
         }
     }
@@ -302,7 +314,7 @@ impl Database {
 pub(crate) fn no_type(name: &str) -> SqlError {
     let message = match name.starts_with("with OID") {
         true => format!("type {name} does not exist"),
-        false => format!("type \"{name}\" does not exist"),
+        false => format!("type \"{}\" does not exist", own(name)),
     };
     SqlError::new(SqlState::UNDEFINED_OBJECT, message)
 }
@@ -314,7 +326,7 @@ fn type_exists(name: &str) -> SqlError {
 
 /// # Errors
 /// 0A000: the text of an expression or a view names what would get another name.
-fn kept(what: &str, user: &str) -> SqlError {
+pub(crate) fn kept(what: &str, user: &str) -> SqlError {
     let message = format!("renaming {what}, which {user} may use, is not supported");
     SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
         .hint("Drop that first, and create it again.")
@@ -353,18 +365,25 @@ impl Catalog {
         database: &str,
         name: &str,
         labels: &[String],
+        attributes: Option<&[Attribute]>,
     ) -> Result<Applied, CatalogError> {
         let id = self.next_number();
         // The number of the array.
         self.next_number();
+        if attributes.is_some() {
+            // That of its relation: `EnumType::class_id`.
+            self.next_number();
+        }
         let owner = self.database_mut(database)?;
-        if owner.enums.contains_key(name) || owner.has_relation(name) {
+        if owner.has_type_of_users(name) {
             return Err(type_exists(name));
         }
+        owner.check_attributes(attributes.unwrap_or_default())?;
         let mut created = EnumType {
             id,
             name: name.to_string(),
             labels: Vec::with_capacity(labels.len()),
+            attributes: attributes.map(<[Attribute]>::to_vec),
         };
         let mut seen = BTreeSet::new();
         for (place, label) in (1..).zip(labels) {
@@ -395,9 +414,21 @@ impl Catalog {
         change: &EnumChange,
     ) -> Result<Applied, CatalogError> {
         let label_id = self.next_number();
-        let version = self.version;
+        let (mut applied, version) = (Applied::default(), self.version);
         let owner = self.database_mut(database)?;
-        let mut found = (**owner.enums.get(name).ok_or_else(|| no_type(name))?).clone();
+        let of_labels = !matches!(
+            change,
+            EnumChange::Rename { .. } | EnumChange::Attributes(_)
+        );
+        let missing = || match change {
+            EnumChange::Attributes(_) => no_relation(own(name)),
+            _ => no_type(name),
+        };
+        let mut found = (**owner.enums.get(name).ok_or_else(missing)?).clone();
+        if found.attributes.is_some() && of_labels {
+            let message = format!("{} is not an enum", shown(name));
+            return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message));
+        }
         match change {
             EnumChange::AddLabel {
                 label,
@@ -438,10 +469,13 @@ impl Catalog {
             EnumChange::Rename { to } => {
                 owner.retitle(name, &beside(name, to), &mut found)?;
             }
+            EnumChange::Attributes(changes) => {
+                applied = Catalog::change_attributes(owner, &mut found, changes)?;
+            }
         }
         owner.touch_users(found.id, version);
         owner.enums.insert(found.name.clone(), Arc::new(found));
-        Ok(Applied::default())
+        Ok(applied)
     }
 
     pub(crate) fn drop_enums(
@@ -451,75 +485,64 @@ impl Catalog {
         if_exists: bool,
         cascade: bool,
     ) -> Result<Applied, CatalogError> {
-        let owner = self.database_mut(database)?;
         let mut applied = Applied::default();
         let mut gone = 0;
         for name in names {
+            let owner = self.database_mut(database)?;
             let Some(found) = owner.enums.get(name).cloned() else {
-                let missing = no_type(name);
-                if !if_exists {
-                    return Err(missing);
-                }
-                let text = format!("{}, skipping", missing.fields().message);
-                applied.notices.push(text);
+                pass_over(no_type(name), if_exists, &mut applied)?;
                 continue;
             };
-            owner.check_unused(&found, cascade)?;
+            if cascade {
+                let columns = owner.enum_columns(found.id);
+                self.drop_columns_of_type(database, &columns, &mut applied)?;
+            }
+            let owner = self.database_mut(database)?;
+            owner.enum_users(&found).refuse(cascade)?;
             owner.enums.remove(name);
             gone += 1;
         }
-        if gone == 0 {
-            applied.skipped = Some(core::mem::take(&mut applied.notices).join("\n"));
-        }
-        Ok(applied)
+        Ok(ended(applied, gone))
     }
 }
 
 impl Database {
-    /// # Errors
-    /// 2BP01 if something depends on the type; 0A000 with CASCADE.
-    fn check_unused(&self, dropped: &EnumType, cascade: bool) -> Result<(), CatalogError> {
-        let name = shown(&dropped.name);
+    /// What depends on an enum type.
+    fn enum_users(&self, dropped: &EnumType) -> Users {
         let columns = self.enum_columns(dropped.id);
         let columns = columns.iter();
         let mut users: Vec<String> = columns
             .map(|(table, column)| format!("column {column} of table {table}"))
             .collect();
+        let attributes = self.attributes_with(dropped.id);
+        let attributes = attributes.iter();
+        users.extend(attributes.map(|(of, name)| format!("column {name} of composite type {of}")));
         let views = self.views.values().filter(|view| {
             let mut columns = view.columns.iter();
-            columns.any(|column| column.ty.enum_id() == Some(dropped.id))
+            columns.any(|column| column.ty.user_id() == Some(dropped.id))
         });
         users.extend(views.map(|view| format!("view {}", view.name)));
+        let functions = self.functions_of_enum(dropped.id);
+        users.extend(functions.map(|user| format!("{} {}", user.noun(), user.signature())));
+        let domains = self.domains.values();
+        let domains = domains.filter(|domain| domain.ty.user_id() == Some(dropped.id));
+        users.extend(domains.map(|domain| format!("type {}", domain.name)));
         if users.is_empty() {
             let named = |text: &str| names::has_word(text, own(&dropped.name));
             users.extend(self.text_with(&named, dropped));
         }
-        if users.is_empty() {
-            return Ok(());
+        Users {
+            shown: shown(&dropped.name),
+            tag: "DROP TYPE",
+            users,
         }
-        if cascade {
-            let message = format!(
-                "DROP TYPE ... CASCADE of \"{}\" is not supported",
-                dropped.name
-            );
-            let detail = users.iter().map(|user| format!("{user} depends on it."));
-            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
-                .detail(detail.collect::<Vec<_>>().join("\n"))
-                .hint("Drop that first, or give it another type."));
-        }
-        let lines = users.iter();
-        let lines = lines.map(|user| format!("{user} depends on type {name}"));
-        let message = format!("cannot drop type {name} because other objects depend on it");
-        Err(SqlError::new(SqlState::DEPENDENT_OBJECTS, message)
-            .detail(lines.collect::<Vec<_>>().join("\n"))
-            .hint("Use DROP ... CASCADE to drop the dependent objects too."))
     }
 
     /// Plans over the columns of a type are made again when it has changed.
     fn touch_users(&mut self, id: u32, version: u64) {
         for table in self.tables.values_mut() {
             let mut columns = table.columns.iter();
-            if columns.any(|column| column.ty.enum_id() == Some(id)) {
+            if columns.any(|column| column.ty.user_id() == Some(id)) {
                 Arc::make_mut(table).changed = version;
             }
         }
@@ -544,7 +567,7 @@ impl Database {
 
     /// Gives a type another full name.
     fn retitle(&mut self, from: &str, to: &str, found: &mut EnumType) -> Result<(), CatalogError> {
-        if self.type_named(to).is_some() || self.has_relation(to) {
+        if self.has_type_of_users(to) {
             return Err(type_exists(to));
         }
         self.retype(from, to);

@@ -26,7 +26,7 @@ pub(crate) fn check_column_name(name: &str) -> Result<(), CatalogError> {
         return Ok(());
     }
     let message = format!("column name \"{name}\" conflicts with a system column name");
-    Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message).column(name))
+    Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message))
 }
 
 impl Table {
@@ -42,7 +42,7 @@ impl Table {
         for (i, Column { name, .. }) in self.columns.iter().enumerate() {
             if self.columns[..i].iter().any(|before| before.name == *name) {
                 let message = format!("column \"{name}\" specified more than once");
-                return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message).column(name));
+                return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
             }
             if *name == ROWID_COLUMN && self.columns[i].hidden {
                 continue;
@@ -110,16 +110,13 @@ impl Table {
             .iter()
             .try_for_each(|&column| self.check_position(column))?;
         let rowid = self.columns.len() as u16;
-        self.columns.push(Column {
-            not_null: true,
-            hidden: true,
-            ..Column::new(ROWID_COLUMN, Type::Int8)
-        });
+        self.columns.push(Column::row_number());
         let columns = self.partition.iter().copied().chain([rowid]);
         self.primary.columns = columns
             .map(|column| IndexColumn {
                 column,
                 descending: false,
+                nulls_first: false,
             })
             .collect();
         self.primary.name.clear();
@@ -128,14 +125,31 @@ impl Table {
         Ok(())
     }
 
+    /// 42P16: it has a primary key.
+    pub fn second_key(&self) -> SqlError {
+        let message = format!(
+            "multiple primary keys for table \"{}\" are not allowed",
+            self.name
+        );
+        SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message)
+    }
+
     /// Completes a secondary index: its name and where its entries live.
     pub(crate) fn complete_index(
         &self,
         index: &mut Index,
         taken: impl Fn(&str) -> bool,
     ) -> Result<(), CatalogError> {
+        if index.of_key && self.key_index().is_some() {
+            return Err(self.second_key());
+        }
         if index.constraint {
-            self.check_key(&index.columns, "unique")?;
+            let kind = if index.of_key {
+                "primary key"
+            } else {
+                "unique"
+            };
+            self.check_key(&index.columns, kind)?;
         }
         if index.columns.is_empty() || index.columns.len() > INDEX_COLUMNS_MAX {
             let message = format!("cannot use more than {INDEX_COLUMNS_MAX} columns in an index");
@@ -146,8 +160,17 @@ impl Table {
             self.check_key_type(key.column)?;
         }
         if index.name.is_empty() {
-            let columns = self.column_names(index.columns.iter().map(|key| key.column));
-            let label = if index.constraint { "key" } else { "idx" };
+            let keys = index.columns.iter().map(|key| key.column);
+            let all = keys.chain(index.included.iter().copied());
+            let mut columns = self.column_names(all);
+            let label = match (index.of_key, index.constraint) {
+                (true, _) => "pkey",
+                (false, true) => "key",
+                (false, false) => "idx",
+            };
+            if index.of_key {
+                columns.clear();
+            }
             index.name = names::choose(&self.name, &columns, label, taken);
         }
         index.slot_columns = self.slot_columns(&index.columns);
@@ -178,7 +201,7 @@ impl Table {
             {
                 let name = &self.column_at(key.column).name;
                 let message = format!("column \"{name}\" appears twice in {kind} constraint");
-                return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message).column(name));
+                return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
             }
         }
         Ok(())
@@ -186,8 +209,10 @@ impl Table {
 
     fn check_key_type(&self, column: u16) -> Result<(), CatalogError> {
         let Column { name, ty, .. } = self.column_at(column);
-        match ty {
-            Type::Array(_) | Type::Unknown => {
+        match ty.element().unwrap_or(*ty) {
+            // Of these there are arrays, but no order of them.
+            Type::Json | Type::JsonPath | Type::Xid | Type::Tid if ty.element().is_none() => Ok(()),
+            Type::Json | Type::JsonPath | Type::Xid | Type::Tid | Type::Unknown => {
                 let message = format!("column \"{name}\" has a type that cannot be a key");
                 Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).column(name))
             }

@@ -53,14 +53,16 @@ impl Database {
             || self.index(name).is_some()
     }
 
-    /// All key spaces: of indexes and of sequences.
+    /// All key spaces: of indexes and of sequences, and those kept for open blocks.
     pub fn key_spaces(&self) -> Vec<IndexId> {
         let indexes = self
             .tables
             .values()
             .flat_map(|table| table.indexes().map(|index| index.id));
+        let kept = self.blocks.iter().flat_map(|block| block.kept());
         indexes
             .chain(self.sequences.values().map(|sequence| sequence.id))
+            .chain(kept.map(|(id, _)| id))
             .collect()
     }
 }
@@ -90,6 +92,19 @@ impl Table {
         let last = self.primary.columns.last()?.column;
         let column = self.columns.get(usize::from(last))?;
         (column.hidden && column.name == ROWID_COLUMN).then_some(last)
+    }
+
+    /// The index of the primary key: the rows themselves, or an index on numbered rows.
+    pub fn key_index(&self) -> Option<&Index> {
+        match self.primary_constraint {
+            Some(_) => Some(&self.primary),
+            None => self.secondary.iter().find(|index| index.of_key),
+        }
+    }
+
+    /// Whether it has a unique constraint or primary key that can be deferred.
+    pub fn has_deferrable(&self) -> bool {
+        self.secondary.iter().any(Index::is_deferrable)
     }
 
     /// The primary index, then the secondary ones.
@@ -129,6 +144,17 @@ impl Table {
 }
 
 impl Index {
+    /// Whether two rows may have one key for a while: until the end of a statement or of its
+    /// transaction.
+    pub fn is_deferrable(&self) -> bool {
+        self.deferral != Deferral::Never
+    }
+
+    /// Whether no statement ever sees two rows with equal, non-NULL keys.
+    pub fn is_immediate(&self) -> bool {
+        self.unique && !self.is_deferrable()
+    }
+
     /// The columns of a stored key in order: the key columns and then, for a secondary index, the
     /// primary key columns that are not among them.
     ///

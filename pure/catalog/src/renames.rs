@@ -12,7 +12,7 @@ use crate::views::kept_name;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
-use base::full_name::{beside, own};
+use base::full_name::{beside, is_temporary_name, own};
 use base::{SqlError, SqlState};
 
 impl Catalog {
@@ -31,12 +31,14 @@ impl Catalog {
         })?;
         if found.column(to).is_some() {
             let message = format!("column \"{to}\" of relation \"{table}\" already exists");
-            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message).column(to));
+            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
         }
         let owner = self.database_mut(database)?;
         if let Some(view) = owner.views_using(table, Some(from)).first() {
             return Err(kept_name(("table", table), Some(from), &view.name));
         }
+        owner.keep_named(table, from)?;
+        owner.rename_in_policies(table, Some((from, to)), to)?;
         let found = self.table_mut(database, table)?;
         found.columns[at].name = to.into();
         for check in &mut found.checks {
@@ -71,14 +73,23 @@ impl Catalog {
         if let Some(view) = owner.views_using(from, None).first() {
             return Err(kept_name(("table", from), None, &view.name));
         }
+        owner.keep_named(from, own(from))?;
+        owner.rename_in_policies(from, None, to)?;
+        // A block that has written to a table of its session can give it another name and go on.
+        let kept = owner.table(from).filter(|_| is_temporary_name(from));
+        let kept = kept.map(|table| table.changed);
         let found = owner.table_mut(from, version)?;
         found.name = to.into();
+        if let Some(changed) = kept {
+            found.changed = changed;
+        }
         for check in &mut found.checks {
             check.expression = names::renamed(&check.expression, own(from), own(to), true);
         }
         found.rename_in_generated(from, to, true);
         let found = owner.tables.remove(from).expect("just seen");
         owner.tables.insert(to.into(), found);
+        owner.rename_stored(from, to);
         for table in owner.tables.values_mut() {
             let is_child = table.foreign_keys.iter().any(|key| key.parent == from);
             let is_parent = table.referenced_by.iter().any(|(child, _)| child == from);

@@ -9,7 +9,9 @@ mod roles;
 use crate::apply::{no_database, no_relation};
 use crate::command::{Applied, CatalogError};
 use crate::desc::*;
+use crate::domains::Domain;
 use crate::enums::EnumType;
+use crate::functions::Function;
 use ::rights::{Acl, By, Change, ObjectKind, Rights, RoleId, Target};
 use alloc::format;
 use alloc::string::String;
@@ -29,6 +31,13 @@ impl Catalog {
     /// The owner of a database.
     pub fn owner_of_database(&self, database: &Database) -> RoleId {
         self.rights.owner(&Target::Database(database.id.0))
+    }
+
+    /// Whether a role owns a relation or its database, as a member of the owner or itself.
+    pub fn owns(&self, role: RoleId, database: &Database, relation: u32) -> bool {
+        let database_owner = self.owner_of_database(database);
+        let is = |owner: RoleId| self.rights.is_member(role, owner, database_owner);
+        is(self.rights.owner(&Target::Relation(relation))) || is(database_owner)
     }
 
     pub(crate) fn rights_mut(&mut self) -> &mut Rights {
@@ -71,6 +80,17 @@ impl Catalog {
                 to,
             } => self.change_owner(database, (*kind, name, *if_exists), to, by)?,
             Change::Reassign { roles, to } => self.reassign(database, roles, to, by)?,
+            Change::ConnectionLimit {
+                database: name,
+                limit,
+            } => {
+                self.database_named(name)?;
+                if !self.rights.is_superuser(by.current) {
+                    self.check_database(name, by)?;
+                }
+                self.database_mut(name)?.connection_limit = *limit;
+                Vec::new()
+            }
             Change::DropOwned { roles, cascade } => {
                 return self.drop_owned(database, (roles, *cascade), by);
             }
@@ -101,6 +121,15 @@ impl Catalog {
                 }
                 let types = database.enums.values().filter(|one| is_new(one.id));
                 let place = |name: &str| (id, schema_of(name));
+                let functions = database.all_functions().filter(|one| is_new(one.id));
+                new.extend(
+                    functions.map(|one| (Target::Relation(one.id), one.kind(), place(&one.name))),
+                );
+                let domains = database.domains.values().filter(|one| is_new(one.id));
+                new.extend(domains.map(|one| {
+                    let target = Target::Relation(one.id);
+                    (target, ObjectKind::Type, place(&one.name))
+                }));
                 new.extend(types.map(|one| {
                     let target = Target::Relation(one.id);
                     (target, ObjectKind::Type, place(&one.name))
@@ -147,10 +176,10 @@ impl Catalog {
         kind: ObjectKind,
         owner: RoleId,
     ) -> Option<Acl> {
-        let kind = if kind == ObjectKind::View {
-            ObjectKind::Table
-        } else {
-            kind
+        let kind = match kind {
+            ObjectKind::View => ObjectKind::Table,
+            ObjectKind::Procedure => ObjectKind::Function,
+            other => other,
         };
         let of = |schema| self.rights.defaults.get(&(database, owner, schema, kind));
         let (everywhere, here) = (of(0), of(schema));
@@ -174,12 +203,47 @@ impl Catalog {
             known.extend(schemas.map(|name| Target::Schema(id, name.into())));
             known.extend(database.relations().map(|(_, _, id)| Target::Relation(id)));
             known.extend(database.enums.values().map(|one| Target::Relation(one.id)));
+            known.extend(
+                database
+                    .domains
+                    .values()
+                    .map(|one| Target::Relation(one.id)),
+            );
+            known.extend(database.all_functions().map(|one| Target::Relation(one.id)));
         }
         let rights = self.rights_mut();
         rights.objects.retain(|target, _| known.contains(target));
         let has = |database: u32| database == 0 || known.contains(&Target::Database(database));
         rights.settings.retain(|(_, database), _| has(*database));
         rights.defaults.retain(|(database, ..), _| has(*database));
+    }
+}
+
+impl Domain {
+    fn as_found(&self) -> Found {
+        Found {
+            target: Target::Relation(self.id),
+            kind: ObjectKind::Type,
+            name: self.name.clone(),
+        }
+    }
+}
+
+impl Function {
+    /// Its kind among the objects that have an owner.
+    pub fn kind(&self) -> ObjectKind {
+        match self.is_procedure {
+            true => ObjectKind::Procedure,
+            false => ObjectKind::Function,
+        }
+    }
+
+    fn as_found(&self) -> Found {
+        Found {
+            target: Target::Relation(self.id),
+            kind: self.kind(),
+            name: self.name.clone(),
+        }
     }
 }
 

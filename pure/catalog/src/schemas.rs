@@ -8,13 +8,14 @@
 use crate::apply::skip_or_fail;
 use crate::command::{Applied, CatalogError};
 use crate::desc::*;
+use crate::domains::DomainChange;
 use crate::names;
 use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use base::full_name::{self, PUBLIC_SCHEMA, full, schema_of};
+use base::full_name::{self, PUBLIC_SCHEMA, full, is_temporary, schema_of, session_of};
 use base::{SqlError, SqlState};
 use rights::{By, ObjectKind, Privileges, Target, denied};
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,14 @@ pub const PG_CATALOG_SCHEMA: u32 = 11;
 pub const INFORMATION_SCHEMA: u32 = 13_207;
 /// The path by which kept texts are read: what they name without a schema is in the first one.
 pub const KEPT_PATH: &[u32] = &[PUBLIC_SCHEMA];
+
+/// By this name each session has its own schema.
+pub const TEMPORARY_ALIAS: &str = "pg_temp";
+
+/// The name of the schema for what the session with this backend number makes for itself.
+pub fn temporary_name(pid: i32) -> String {
+    format!("{TEMPORARY_ALIAS}_{pid}")
+}
 
 /// A change of a schema.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -65,6 +74,32 @@ fn marked(name: &str) -> Option<u32> {
     digits.parse().ok().filter(|_| plain)
 }
 
+/// A kept text for an error: schemas are written as in full names, which get their names when the
+/// error is told.
+pub fn told(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("\"$") {
+        let (before, inner) = (&rest[..at], &rest[at + 1..]);
+        out.push_str(before);
+        let found = inner
+            .split_once('"')
+            .and_then(|(name, behind)| Some((marked(name)?, behind.strip_prefix('.')?)));
+        match found {
+            Some((schema, behind)) => {
+                out.push_str(&full(schema, ""));
+                rest = behind;
+            }
+            None => {
+                out.push('"');
+                rest = inner;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
 /// A database and the schemas in which a name without schema is looked up, in their order. Without
 /// [`PG_CATALOG_SCHEMA`] in the list, that one comes first.
 #[derive(Clone, Copy)]
@@ -81,10 +116,31 @@ impl<'a> Names<'a> {
     /// # Errors
     /// 3F000 if the path has none.
     pub fn first(&self) -> Result<u32, SqlError> {
-        self.path.first().copied().ok_or_else(|| {
+        let mut path = self.path.iter().copied();
+        // The session's own schema takes names without a schema only if the setting begins with
+        // it, and then it is there twice.
+        let first = match self.path {
+            [own, again, ..] if own == again => Some(*own),
+            _ => path.find(|schema| !is_temporary(*schema)),
+        };
+        first.ok_or_else(|| {
             let message = "no schema has been selected to create in";
             SqlError::new(SqlState::INVALID_SCHEMA, message)
         })
+    }
+
+    /// The schema for what the session makes for itself; `None`: it has made nothing so far.
+    pub fn temporary(&self) -> Option<u32> {
+        let mut path = self.path.iter().copied();
+        path.find(|schema| is_temporary(*schema))
+    }
+
+    /// The number of a schema by its name; `pg_temp` is that of the session.
+    pub fn schema(&self, name: &str) -> Option<u32> {
+        match name {
+            TEMPORARY_ALIAS => self.temporary(),
+            name => self.database.schema(name),
+        }
     }
 
     /// The full name of an object for which `has` says whether it is there.
@@ -99,7 +155,7 @@ impl<'a> Names<'a> {
             has(self.database, &full).then_some(full)
         };
         match schema {
-            Some(schema) => there(self.database.schema(schema)?),
+            Some(schema) => there(self.schema(schema)?),
             None => self.path.iter().find_map(|schema| there(*schema)),
         }
     }
@@ -112,7 +168,7 @@ impl<'a> Names<'a> {
     /// The full name of the enum type of that name.
     pub fn of_type(&self, schema: Option<&str>, name: &str) -> Option<String> {
         self.find(schema, name, |database, full| {
-            database.type_named(full).is_some()
+            database.type_named(full).is_some() || database.domains.contains_key(full)
         })
     }
 
@@ -155,10 +211,14 @@ impl<'a> Names<'a> {
                 rest = inner;
                 continue;
             };
-            let (name, _) = names::first_name(behind);
+            let (name, after) = names::first_name(behind);
+            let behind_call = after.starts_with('(');
             let full = full(schema, &name);
             let has = |database: &Database, full: &str| {
-                database.has_relation(full) || database.type_named(full).is_some()
+                database.has_relation(full)
+                    || database.type_named(full).is_some()
+                    || database.domains.contains_key(full)
+                    || (behind_call && !database.functions_named(full).is_empty())
             };
             if out.ends_with('.') || !self.is_visible(&full, has) {
                 out.push_str(&names::quoted(self.database.schema_name(schema)));
@@ -185,6 +245,19 @@ impl Database {
         }
     }
 
+    /// The schemas for what sessions made for themselves, with the sessions' backend numbers.
+    pub fn temporary_schemas(&self) -> impl Iterator<Item = (i32, &str)> {
+        let begin = String::from(TEMPORARY_ALIAS) + "_";
+        let all = self.schemas.range(begin..);
+        let all = all.take_while(|(name, _)| name.starts_with(TEMPORARY_ALIAS));
+        all.filter_map(|(name, number)| Some((session_of(*number)?, name.as_str())))
+    }
+
+    /// Whether a session has made something for itself.
+    pub fn has_temporary(&self, pid: i32) -> bool {
+        self.schemas.contains_key(&temporary_name(pid))
+    }
+
     /// The name of a schema; `?` if it is gone.
     pub fn schema_name(&self, number: u32) -> &str {
         match number {
@@ -192,8 +265,16 @@ impl Database {
             INFORMATION_SCHEMA => "information_schema",
             _ => {
                 let mut all = self.schemas.iter();
-                all.find(|(_, own)| **own == number)
-                    .map_or("?", |(name, _)| name)
+                let found = all
+                    .find(|(_, own)| **own == number)
+                    .map(|(name, _)| &**name);
+                // One that a session is about to make has no name of its own yet.
+                let missing = if is_temporary(number) {
+                    TEMPORARY_ALIAS
+                } else {
+                    "?"
+                };
+                found.unwrap_or(missing)
             }
         }
     }
@@ -216,8 +297,11 @@ impl Database {
         let relations = relations.map(|(name, kind, id)| (id, name, kind));
         let types = self.enums.values();
         let types = types.map(|one| (one.id, one.name.as_str(), ObjectKind::Type));
+        let domains = self.domains.values();
+        let domains = domains.map(|one| (one.id, one.name.as_str(), ObjectKind::Type));
         let mut found: Vec<_> = relations
             .chain(types)
+            .chain(domains)
             .filter(|(_, name, _)| schema_of(name) == schema)
             .collect();
         found.sort_by_key(|(id, ..)| *id);
@@ -284,6 +368,20 @@ fn schema_exists(name: &str) -> SqlError {
 }
 
 impl Catalog {
+    /// Makes the schema of a session, if this is the first that the session makes for itself.
+    pub(crate) fn ensure_temporary(
+        &mut self,
+        database: &str,
+        full: &str,
+    ) -> Result<(), CatalogError> {
+        let number = schema_of(full);
+        if let Some(pid) = session_of(number) {
+            let here = self.database_mut(database)?;
+            here.schemas.entry(temporary_name(pid)).or_insert(number);
+        }
+        Ok(())
+    }
+
     pub(crate) fn change_schema(
         &mut self,
         database: &str,
@@ -362,12 +460,20 @@ impl Catalog {
         for (name, number) in &gone {
             let mut own = here.inside(*number);
             own.retain(|(object, kind)| *kind != ObjectKind::Sequence || !here.is_owned(object));
-            if !own.is_empty() && !cascade {
+            let functions = here.all_functions();
+            let functions = functions.filter(|one| schema_of(&one.name) == *number);
+            let functions: Vec<_> = functions.cloned().collect();
+            if !(cascade || own.is_empty() && functions.is_empty()) {
                 let message =
                     format!("cannot drop schema {name} because other objects depend on it");
                 let lines = own.iter().map(|(object, kind)| {
                     format!("{} {object} depends on schema {name}", kind.noun())
                 });
+                let functions = functions.iter().map(|one| {
+                    let (noun, signature) = (one.noun(), one.signature());
+                    format!("{noun} {signature} depends on schema {name}")
+                });
+                let lines = lines.chain(functions);
                 return Err(SqlError::new(SqlState::DEPENDENT_OBJECTS, message)
                     .detail(lines.collect::<Vec<_>>().join("\n"))
                     .hint("Use DROP ... CASCADE to drop the dependent objects too."));
@@ -375,6 +481,10 @@ impl Catalog {
             inside.extend(own);
         }
         self.drop_inside(database, &inside, &mut applied)?;
+        let here = self.database_mut(database)?;
+        for (_, number) in &gone {
+            here.drop_functions_of(*number)?;
+        }
         let here = self.database_mut(database)?;
         for (name, number) in &gone {
             here.schemas.remove(*name);
@@ -416,25 +526,37 @@ impl Catalog {
         let here = self.database_mut(database)?;
         let mut lines: Vec<String> = inside
             .iter()
-            .map(|(name, kind)| format!("{} {}", kind.noun(), here.shown_name(name)))
+            .map(|(name, kind)| format!("{} {}", here.noun_of(name, *kind), here.shown_name(name)))
             .collect();
         let own = of(ObjectKind::View);
         if !own.is_empty() {
             self.drop_views(database, &own, false, true)?;
         }
-        let own = of(ObjectKind::Table);
+        let mut own = of(ObjectKind::Table);
+        let here = self.database_mut(database)?;
+        // What went along with a view is gone.
+        own.retain(|name| here.tables.contains_key(name));
+        let stored: Vec<String> = own
+            .extract_if(.., |name| here.stored.contains_key(name))
+            .collect();
+        if !stored.is_empty() {
+            let dropped = self.drop_stored(database, &stored, true, true)?;
+            applied.dropped.extend(dropped.dropped);
+        }
+        let here = self.database_mut(database)?;
+        own.retain(|name| here.tables.contains_key(name));
         if !own.is_empty() {
             let dropped = self.drop_tables(database, &own, false, true)?;
             applied.dropped.extend(dropped.dropped);
         }
         let own = of(ObjectKind::Sequence);
         if !own.is_empty() {
-            let dropped = self.drop_sequences(database, &own, false)?;
+            let dropped = self.drop_sequences(database, &own, false, true)?;
             applied.dropped.extend(dropped.dropped);
         }
         let own = of(ObjectKind::Type);
         if !own.is_empty() {
-            self.drop_enums(database, &own, false, true)?;
+            self.drop_types(database, own, true)?;
         }
         let after = views(self);
         let along = before.iter().filter(|name| {
@@ -493,6 +615,10 @@ impl Catalog {
         if schema == schema_of(name) {
             return Ok(Applied::default());
         }
+        if is_temporary(schema) || is_temporary(schema_of(name)) {
+            let message = "cannot move objects into or out of temporary schemas";
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
         let moved = full(schema, full_name::own(name));
         if kind != ObjectKind::Type && here.has_relation(&moved) {
             let own = full_name::own(name);
@@ -500,6 +626,13 @@ impl Catalog {
             return Err(SqlError::new(SqlState::DUPLICATE_TABLE, message));
         }
         match kind {
+            ObjectKind::Type if here.domains.contains_key(name) => {
+                let change = DomainChange::Rename {
+                    name: name.into(),
+                    to: moved,
+                };
+                return self.change_domains(database, &change);
+            }
             ObjectKind::Type => return self.move_enum(database, name, &moved),
             ObjectKind::View => return self.rename_view(database, name, &moved, false),
             ObjectKind::Sequence => {
@@ -634,6 +767,12 @@ impl Catalog {
     ) -> bool {
         if matches!(schema, PG_CATALOG_SCHEMA | INFORMATION_SCHEMA) {
             return wanted == Privileges::USAGE || self.rights.is_superuser(role);
+        }
+        if is_temporary(schema) {
+            let target = (&Target::Database(database.id.0), ObjectKind::Database);
+            let owner = self.owner_of_database(database);
+            let own = self.rights.privileges(role, target, owner);
+            return own.has(Privileges::TEMPORARY);
         }
         let name = database.schema_name(schema).into();
         let target = (&Target::Schema(database.id.0, name), ObjectKind::Schema);

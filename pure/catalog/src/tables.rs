@@ -4,6 +4,7 @@ use crate::apply::{Removal, already_exists, no_relation};
 use crate::command::{Applied, CatalogError, Command};
 use crate::desc::*;
 use crate::names;
+use crate::rekeyed::Rekeying;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -19,6 +20,7 @@ impl Catalog {
         sequences: &[Sequence],
         if_not_exists: bool,
     ) -> Result<Applied, CatalogError> {
+        self.ensure_temporary(database, &table.name)?;
         if self.database_mut(database)?.has_relation(&table.name) {
             return already_exists(&table.name, if_not_exists);
         }
@@ -141,6 +143,9 @@ impl Catalog {
                 removal.missing(database, name)?;
                 continue;
             };
+            if database.stored.contains_key(name) {
+                return Err(Catalog::not_a_table(name));
+            }
             for (child, constraint) in &table.referenced_by {
                 if names.contains(child) {
                     continue;
@@ -151,7 +156,7 @@ impl Catalog {
                 let child = database.table_mut(child, version)?;
                 child.foreign_keys.retain(|key| key.name != *constraint);
             }
-            let gone = database.drop_views_with(("table", name), None, &[], cascade)?;
+            let gone = database.drop_views_with(("table", name), None, names, cascade)?;
             removal.tell(gone);
             database.tables.remove(name);
             for key in &table.foreign_keys {
@@ -331,60 +336,64 @@ impl Catalog {
             secondary,
             columns,
             partition,
+            drops,
+            replaces,
+            cascade,
         } = command
         else {
             unreachable!("the caller has seen which command it is")
         };
-        let all: Vec<IndexId> = [primary]
-            .into_iter()
-            .chain(secondary)
-            .map(|i| i.id)
-            .collect();
-        if let Some(id) = all.iter().find(|id| !self.reserved.contains(id)) {
-            let message = format!("key space {} is not reserved", id.0);
-            return Err(SqlError::new(SqlState::OBJECT_NOT_READY, message));
+        let all = core::iter::once(primary).chain(secondary);
+        let all: Vec<IndexId> = all.map(|index| index.id).collect();
+        self.check_reserved(&all)?;
+        let before = self.table_mut(database, table)?.clone();
+        let rekeying = before.rekeying(*replaces, columns)?;
+        let columns = before.rewritten(columns)?;
+        let mut applied = before.leaving();
+        before.check_same_indexes(secondary)?;
+        let version = self.version;
+        let owner = self.database_mut(database)?;
+        match &rekeying {
+            Rekeying::Add => {}
+            // Foreign keys that need a column go with it.
+            Rekeying::Drop if drops.is_some() => {}
+            Rekeying::Drop | Rekeying::Replace => {
+                owner.end_key_users(&before, *cascade, version, &mut applied)?;
+            }
+            Rekeying::Retype(places) => owner.check_rewritten(&before, places, &columns)?,
         }
-        let found = self.table_mut(database, table)?.clone();
-        if found.primary_constraint.is_some() {
-            let message = format!("multiple primary keys for table \"{table}\" are not allowed");
-            return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message).table(table));
+        let constraint = match (&rekeying, &before.primary_constraint) {
+            (Rekeying::Retype(_), Some(own)) => own,
+            _ => constraint,
+        };
+        if before.primary_constraint.as_ref() != Some(constraint) {
+            owner.check_key_name(table, constraint)?;
         }
-        // Their entries hold the row number that goes away, so they were written again.
-        let same = |(old, new): (&Index, &Index)| old.name == new.name && !old.building;
-        let pairs = found.secondary.iter().zip(secondary);
-        if found.secondary.len() != secondary.len() || !pairs.into_iter().all(same) {
-            let message = format!("the indexes of table \"{table}\" have changed meanwhile");
-            return Err(SqlError::new(SqlState::OBJECT_NOT_READY, message).table(table));
-        }
+        let found = owner.table(table).ok_or_else(|| no_relation(table))?;
         let mut next = Table {
             primary: primary.clone(),
             secondary: secondary.to_vec(),
-            primary_constraint: Some(constraint.into()),
-            columns: columns.to_vec(),
+            primary_constraint: Some(constraint.clone()),
+            columns,
             partition: partition.to_vec(),
-            ..found.clone()
+            ..(**found).clone()
         };
-        let owner = self.database_mut(database)?;
-        if !constraint.is_empty() && owner.has_relation(&beside(table, constraint)) {
-            return already_exists(constraint, false);
-        }
         next.check_columns()?;
-        next.complete_primary(|name| {
-            owner.has_relation(&beside(table, name)) || found.has_constraint(name)
-        })?;
-        for (old, new) in found.secondary.iter().zip(secondary) {
-            if let Some(text) = owner.comments.remove(&Commented::Relation(old.id.0)) {
-                owner.comments.insert(Commented::Relation(new.id.0), text);
+        match rekeying {
+            Rekeying::Drop => next.number_rows(),
+            Rekeying::Add | Rekeying::Replace | Rekeying::Retype(_) => {
+                next.complete_primary(|name| {
+                    owner.has_relation(&beside(table, name)) || before.has_constraint(name)
+                })?;
             }
         }
+        owner.move_comments(&before, &next);
         owner.tables.insert(table.into(), Arc::new(next));
         self.reserved.retain(|id| !all.contains(id));
-        let dropped = found.indexes().map(|index| index.id).collect();
-        Ok(Applied {
-            dropped,
-            table: Some(found.id),
-            ..Applied::default()
-        })
+        if let Some(column) = drops {
+            self.drop_column(database, table, column, (false, *cascade), &mut applied)?;
+        }
+        Ok(applied)
     }
 }
 
@@ -395,7 +404,8 @@ impl Database {
         table.referenced_by.iter().find_map(|(child, constraint)| {
             let keys = &self.table(child)?.foreign_keys;
             let key = keys.iter().find(|key| key.name == *constraint)?;
-            let fits = |other: &Index| other.unique && other.covers_exactly(&key.parent_columns);
+            let fits =
+                |other: &Index| other.is_immediate() && other.covers_exactly(&key.parent_columns);
             let others = table.indexes().filter(|other| other.id != index.id);
             let needed = fits(index) && !others.into_iter().any(fits);
             needed.then(|| (child.clone(), constraint.clone()))

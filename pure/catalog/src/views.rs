@@ -7,6 +7,8 @@
 use crate::apply::{Removal, already_exists, no_relation};
 use crate::command::{Applied, CatalogError};
 use crate::desc::*;
+use crate::functions::{Body, Function};
+use crate::names;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -31,6 +33,9 @@ pub struct View {
     pub columns: Vec<ViewColumn>,
     /// Tables and views that its query names, each once.
     pub uses: Vec<ViewUse>,
+    /// WITH CHECK OPTION: rows that are written through it must be seen by it; `true`: and by the
+    /// views below it (CASCADED).
+    pub check: Option<bool>,
 }
 
 /// A column of a view.
@@ -66,12 +71,6 @@ enum Visit<'a> {
     Leave(&'a Arc<View>, String),
 }
 
-fn enter<'a>(views: Vec<&'a Arc<View>>, of: &str) -> Vec<Visit<'a>> {
-    let line = |view: &View| format!("view {} depends on {of}", view.name);
-    let entered = views.into_iter();
-    entered.map(|view| Visit::Enter(view, line(view))).collect()
-}
-
 impl Database {
     /// The view `name`.
     pub fn view(&self, name: &str) -> Option<&Arc<View>> {
@@ -86,7 +85,8 @@ impl Database {
             None => true,
             Some(column) => used.columns.iter().any(|own| own == column),
         };
-        let views = self.views.values();
+        let stored = self.stored.values().map(|stored| &stored.view);
+        let views = self.views.values().chain(stored);
         let mut found: Vec<&Arc<View>> = views
             .filter(|view| view.use_of(relation).is_some_and(reads))
             .collect();
@@ -98,7 +98,7 @@ impl Database {
     /// 0A000: a view reads the column, whose type is to change.
     pub(crate) fn keep_type(&self, table: &str, column: &str) -> Result<(), CatalogError> {
         match self.views_using(table, Some(column)).first() {
-            None => Ok(()),
+            None => self.keep_type_of_policies(table, column),
             Some(view) => {
                 let message = "cannot alter type of a column used by a view or rule";
                 let detail = format!(
@@ -111,13 +111,19 @@ impl Database {
         }
     }
 
+    fn enter<'a>(&self, views: Vec<&'a Arc<View>>, of: &str) -> Vec<Visit<'a>> {
+        let noun = |view: &View| self.view_noun(&view.name);
+        let line = |view: &View| format!("{} {} depends on {of}", noun(view), view.name);
+        let entered = views.into_iter();
+        entered.map(|view| Visit::Enter(view, line(view))).collect()
+    }
+
     /// The views that go with a relation (or with one column of it): those that use it, and those
     /// that use these. Each with the sentence that PostgreSQL says of it.
     pub fn views_with(&self, relation: &str, column: Option<&str>) -> Vec<(Arc<View>, String)> {
-        let kind = if self.views.contains_key(relation) {
-            "view"
-        } else {
-            "table"
+        let kind = match self.stored.contains_key(relation) || self.views.contains_key(relation) {
+            true => self.view_noun(relation),
+            false => "table",
         };
         let root = match column {
             None => format!("{kind} {relation}"),
@@ -125,6 +131,7 @@ impl Database {
         };
         // Depth first from the youngest, then turned around: the order of PostgreSQL's DETAIL.
         let mut seen: Vec<TableId> = Vec::new();
+        let enter = |views, of: &str| self.enter(views, of);
         let mut stack = enter(self.views_using(relation, column), &root);
         let mut found = Vec::new();
         while let Some(visit) = stack.pop() {
@@ -133,7 +140,7 @@ impl Database {
                 Visit::Enter(view, line) => {
                     seen.push(view.id);
                     stack.push(Visit::Leave(view, line));
-                    let of = format!("view {}", view.name);
+                    let of = format!("{} {}", self.view_noun(&view.name), view.name);
                     stack.extend(enter(self.views_using(&view.name, None), &of));
                 }
                 Visit::Leave(view, line) => found.push((view.clone(), line)),
@@ -156,7 +163,9 @@ impl Database {
     ) -> Result<Vec<String>, CatalogError> {
         let mut gone = self.views_with(relation, column);
         gone.retain(|(view, _)| !others.contains(&view.name));
-        if gone.is_empty() {
+        let functions = self.functions_with((kind, relation), column, &gone);
+        let policies = self.policies_with((kind, relation), column, &gone, others);
+        if gone.is_empty() && functions.is_empty() && policies.is_empty() {
             return Ok(Vec::new());
         }
         if !cascade {
@@ -165,18 +174,79 @@ impl Database {
                 Some(column) => format!("column {column} of {kind} {relation}"),
             };
             let message = format!("cannot drop {what} because other objects depend on it");
-            let lines: Vec<&str> = gone.iter().map(|(_, line)| line.as_str()).collect();
+            let lines = gone.iter().map(|(_, line)| line.as_str());
+            let lines = lines.chain(functions.iter().map(|(_, line)| line.as_str()));
+            let lines = lines.chain(policies.iter().map(|(_, _, line)| line.as_str()));
+            let lines: Vec<&str> = lines.collect();
             return Err(SqlError::new(SqlState::DEPENDENT_OBJECTS, message)
                 .detail(lines.join("\n"))
                 .hint("Use DROP ... CASCADE to drop the dependent objects too."));
         }
+        let noun = gone.first().map(|(view, _)| self.view_noun(&view.name));
+        let noun = noun.unwrap_or_default();
         for (view, _) in &gone {
-            self.views.remove(&view.name);
+            self.remove_view(&view.name);
         }
-        Ok(Vec::from([match gone.as_slice() {
-            [(view, _)] => format!("drop cascades to view {}", view.name),
-            several => format!("drop cascades to {} other objects", several.len()),
+        for (function, _) in &functions {
+            self.drop_function(function.id, &[], true)?;
+        }
+        self.remove_policies(&policies);
+        let told = gone.iter().map(|(view, _)| format!("{noun} {}", view.name));
+        let told = told.chain(functions.iter().map(|(function, _)| {
+            let (noun, signature) = (function.noun(), function.signature());
+            format!("{noun} {signature}")
+        }));
+        let told = told.chain(policies.iter().map(|(_, _, line)| {
+            let policy = line.split(" depends on ").next().unwrap_or_default();
+            policy.to_string()
+        }));
+        let told: Vec<String> = told.collect();
+        Ok(Vec::from([match told.as_slice() {
+            [one] => format!("drop cascades to {one}"),
+            several => {
+                let count = several.len();
+                format!("drop cascades to {count} other objects")
+            }
         }]))
+    }
+
+    /// The functions that go with a relation (or with one column of it) and with these views. Each
+    /// with the sentence that PostgreSQL says of it.
+    fn functions_with(
+        &self,
+        (kind, relation): (&str, &str),
+        column: Option<&str>,
+        views: &[(Arc<View>, String)],
+    ) -> Vec<(Arc<Function>, String)> {
+        let root = self.relation(relation).map(|(_, id)| {
+            let what = match column {
+                None => format!("{kind} {relation}"),
+                Some(column) => format!("column {column} of {kind} {relation}"),
+            };
+            (id, what, column)
+        });
+        let views = views
+            .iter()
+            .map(|(view, _)| (view.id.0, format!("view {}", view.name), None));
+        let mut found: Vec<(Arc<Function>, String)> = Vec::new();
+        for (id, what, column) in root.into_iter().chain(views) {
+            let names = |function: &Function| match (&function.body, column) {
+                (_, Some(_)) if function.row_of == Some(id) => false,
+                (Body::Parsed { statements, .. }, Some(column)) => {
+                    let mut texts = statements.iter();
+                    texts.any(|text| names::has_word(text, column))
+                }
+                _ => true,
+            };
+            for function in self.functions_using(id) {
+                let known = found.iter().any(|(known, _)| known.id == function.id);
+                if names(&function) && !known {
+                    let (noun, signature) = (function.noun(), function.signature());
+                    found.push((function, format!("{noun} {signature} depends on {what}")));
+                }
+            }
+        }
+        found
     }
 }
 
@@ -187,6 +257,7 @@ impl Catalog {
         view: &View,
         replace: bool,
     ) -> Result<Applied, CatalogError> {
+        self.ensure_temporary(database, &view.name)?;
         let owner = self.database_mut(database)?;
         let old = owner.views.get(&view.name);
         if old.is_some() && !replace {
@@ -290,6 +361,8 @@ impl Catalog {
         if let Some(user) = database.views_using(name, None).first() {
             return Err(kept_name(("view", name), None, &user.name));
         }
+        database.keep_named(name, base::full_name::own(name))?;
+        database.rename_in_policies(name, None, to)?;
         let renamed = View {
             name: to.into(),
             ..(*view).clone()
@@ -302,7 +375,7 @@ impl Catalog {
 
 impl Database {
     /// Whether what a view uses is there.
-    fn check_use(&self, used: &ViewUse) -> Result<(), CatalogError> {
+    pub(crate) fn check_use(&self, used: &ViewUse) -> Result<(), CatalogError> {
         let has = |column: &String| match self.tables.get(&used.relation) {
             Some(table) => table.column(column).is_some(),
             None => {

@@ -21,6 +21,7 @@ fn create(labels: &[&str]) -> Command {
     Command::CreateEnum {
         database: "d".into(),
         name: "mood".into(),
+        attributes: None,
         labels: labels.iter().map(|label| (*label).into()).collect(),
     }
 }
@@ -52,8 +53,11 @@ fn table(ty: Type, check: &str) -> Command {
         slot_columns: Vec::new(),
         predicate: None,
         included: Vec::new(),
+        classes: Vec::new(),
         nulls_equal: false,
         building: false,
+        deferral: Deferral::Never,
+        of_key: false,
     };
     Command::CreateTable {
         database: "d".into(),

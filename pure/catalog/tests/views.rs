@@ -4,17 +4,7 @@ use base::{IndexId, TableId, Type};
 use catalog::*;
 
 fn table(name: &str, columns: &[&str]) -> Command {
-    let columns = columns.iter().map(|name| Column {
-        name: (*name).into(),
-        ty: Type::Int4,
-        not_null: false,
-        default: None,
-        generated: None,
-        of_index: false,
-        identity: None,
-        hidden: false,
-        state: ColumnState::default(),
-    });
+    let columns = columns.iter().map(|name| Column::new(name, Type::Int4));
     Command::CreateTable {
         database: "d".into(),
         table: Table {
@@ -31,8 +21,11 @@ fn table(name: &str, columns: &[&str]) -> Command {
                 slot_columns: Vec::new(),
                 predicate: None,
                 included: Vec::new(),
+                classes: Vec::new(),
                 nulls_equal: false,
                 building: false,
+                deferral: Deferral::Never,
+                of_key: false,
             },
             primary_constraint: None,
             secondary: Vec::new(),
@@ -63,6 +56,7 @@ fn view(name: &str, columns: &[(&str, Type)], uses: &[&str], replace: bool) -> C
             query: "SELECT a FROM t".into(),
             renamed: false,
             updatable: false,
+            check: None,
             columns: columns
                 .iter()
                 .map(|(name, ty)| ViewColumn {

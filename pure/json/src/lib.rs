@@ -17,6 +17,7 @@
 //! | `build` | objects and arrays from parts; escaped strings |
 //! | `edit` | set, insert, delete, concatenation, nulls stripped |
 //! | `pretty` | the indented form |
+//! | `path` | paths (`jsonpath`): text to tree and back |
 //!
 //! Views trust no text: of one that is no JSON they give some value, never a panic.
 #![cfg_attr(not(test), no_std)]
@@ -25,6 +26,7 @@
 
 extern crate alloc;
 
+mod assign;
 mod build;
 mod edit;
 mod key;
@@ -32,11 +34,13 @@ mod lexer;
 mod normal;
 mod number;
 mod order;
+pub mod path;
 mod pretty;
 #[cfg(test)]
 mod tests;
 mod value;
 
+pub use assign::assign;
 pub use build::{ArrayBuilder, ObjectBuilder, write_string};
 pub use edit::{
     Edit, bounded, concat, delete_index, delete_key, delete_path, edit_path, strip_nulls,

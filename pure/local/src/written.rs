@@ -93,6 +93,16 @@ impl Written {
         }
     }
 
+    /// Plans of versions from `since` on are right under `to` ([`Savepoint::Renew`]).
+    fn renew(&mut self, index: IndexId, since: u64, to: u64) {
+        let mut noted = self.planned.iter_mut();
+        if let Some((_, version)) = noted.find(|(noted, _)| *noted == index)
+            && *version >= since
+        {
+            *version = to.max(*version);
+        }
+    }
+
     /// The indexes that were written, or that a plan was to write.
     pub fn indexes(&self) -> impl Iterator<Item = IndexId> {
         self.planned.iter().map(|(index, _)| *index)
@@ -105,7 +115,7 @@ impl Written {
     #[inline]
     pub fn check_schema<M>(&self, cx: &Cx<'_, M>) -> Result<(), AbortReason> {
         let mut plans = self.planned.iter();
-        plans.try_for_each(|(index, planned)| cx.check_schema(*index, *planned))
+        plans.try_for_each(|(index, planned)| cx.check_write(*index, *planned))
     }
 
     /// Adds a write behind the others; `first`: the key has no write yet.
@@ -185,13 +195,18 @@ impl Written {
         !self.savepoints.is_empty()
     }
 
-    /// Sets a savepoint, or goes back to one: at most about `most` writes at a time. Returns
-    /// whether that is done; if not, the same call goes on.
+    /// Sets a savepoint, goes back to one, or renews plans: at most about `most` writes at a time.
+    /// Returns whether that is done; if not, the same call goes on.
     pub fn save(&mut self, bulks: &mut Bulks, savepoint: Savepoint, most: u64) -> bool {
+        if let Savepoint::Renew { index, since, to } = savepoint {
+            self.renew(index, since, to);
+            return true;
+        }
         let (all, writes) = (&mut self.savepoints, &mut self.writes);
         match savepoint {
             Savepoint::Set { number, within } => all.set(number, within, self.bytes, most),
             Savepoint::RollBackTo(to) => all.roll_back(writes, bulks, &mut self.bytes, to, most),
+            Savepoint::Renew { .. } => true,
         }
     }
 
@@ -421,6 +436,32 @@ mod tests {
                 assert_eq!(found, model.get(&key(name)).map(|value| row(*value)));
             }
         }
+    }
+
+    #[test]
+    fn plans_are_renewed_from_a_version_on() {
+        let (one, other) = (IndexId(1), IndexId(2));
+        let noted = |written: &Written| -> Vec<u64> {
+            written
+                .planned
+                .iter()
+                .map(|(_, planned)| *planned)
+                .collect()
+        };
+        let mut written = Written::default();
+        written.note_plan(one, 5);
+        written.note_plan(other, 5);
+        written.renew(one, 6, 9);
+        assert_eq!(
+            noted(&written),
+            [5, 5],
+            "changed by somebody else in between"
+        );
+        written.renew(one, 5, 9);
+        assert_eq!(noted(&written), [9, 5]);
+        written.renew(one, 9, 7);
+        written.renew(IndexId(3), 0, 99);
+        assert_eq!(noted(&written), [9, 5], "nothing gets older");
     }
 
     #[test]

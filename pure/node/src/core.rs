@@ -8,8 +8,9 @@ use crate::message::Message;
 use crate::oldest::Readers;
 use crate::parcel::Durability;
 use crate::port::TxnShared;
+use crate::sampling::Sampling;
 use base::{Clock, DatabaseId, IndexId, LookupMap, NodeId, Position, Prng, ShardId, Time, Ts};
-use catalog::{Catalog, Placement, ProtocolKind};
+use catalog::{Catalog, EncodedTables, Placement, ProtocolKind, Sequence, Table};
 use lanes::Protocols;
 pub(crate) use lanes::clocks_suffice;
 use std::collections::{BTreeMap, BTreeSet};
@@ -118,6 +119,10 @@ pub(crate) struct Core {
     pub(crate) catalog: Arc<Catalog>,
     /// Catalog version at which each key space's table last changed.
     pub(crate) schema: LookupMap<IndexId, u64>,
+    /// See [`txn::contract::Cx::locked`].
+    pub(crate) locked: Vec<(IndexId, u64)>,
+    /// The tables as the first shard of the node writes them into its journal.
+    pub(crate) encoded: EncodedTables,
     /// Key spaces of replicated tables.
     pub(crate) replicated: BTreeSet<IndexId>,
     pub(crate) degrees: Degrees,
@@ -133,6 +138,7 @@ pub(crate) struct Core {
     pub(crate) horizons: Horizons,
     /// Bytes that statements of this shard have charged.
     pub(crate) memory_bytes: i64,
+    pub(crate) sampling: Sampling,
 }
 
 impl Core {
@@ -165,6 +171,8 @@ impl Core {
             counters: Counters::default(),
             catalog: Arc::new(Catalog::default()),
             schema: LookupMap::new(),
+            locked: Vec::new(),
+            encoded: EncodedTables::default(),
             replicated: BTreeSet::new(),
             degrees: Degrees::default(),
             history: None,
@@ -177,6 +185,7 @@ impl Core {
             // Recovery gives newest versions only: older snapshots cannot be read.
             horizons: Horizons::at(clock_floor),
             memory_bytes: 0,
+            sampling: Sampling::default(),
             config,
         };
         core.set_catalog(catalog);
@@ -245,18 +254,39 @@ impl Core {
 
     /// Takes a newer catalog into use and removes rows of key spaces that are gone.
     pub(crate) fn set_catalog(&mut self, catalog: Arc<Catalog>) {
-        let before = indexes(&self.catalog);
-        let after = indexes(&catalog);
-        for index in before.keys().filter(|index| !after.contains_key(index)) {
-            self.store.drop_index(*index);
-        }
-        self.schema.clear();
-        for (index, changed) in &after {
-            self.schema.insert(*index, *changed);
-        }
+        let before = self.catalog.clone();
+        let gone = match differing(&before, &catalog) {
+            Some(spaces) => self.change_spaces(spaces, &catalog),
+            None => self.set_spaces(&before, &catalog),
+        };
+        self.locked = catalog.locked_indexes();
         let left = left_protocols(&self.catalog, &catalog);
         if !catalog.placement.shards().is_empty() {
             self.placement.clone_from(&catalog.placement);
+        }
+        let known: BTreeSet<DatabaseId> = catalog.databases.values().map(|it| it.id).collect();
+        self.degrees.keep(|database| known.contains(&database));
+        self.catalog = catalog;
+        for (protocol, index) in left {
+            self.leave(protocol, index);
+        }
+        for index in gone {
+            self.forget_index(index);
+        }
+    }
+
+    /// Notes all key spaces of the next catalog. Gives those that are gone; their rows are dropped.
+    fn set_spaces(&mut self, before: &Catalog, catalog: &Catalog) -> Vec<IndexId> {
+        let before = indexes(before);
+        let after = indexes(catalog);
+        let gone = before
+            .into_keys()
+            .filter(|index| !after.contains_key(index));
+        let gone: Vec<IndexId> = gone.collect();
+        gone.iter().for_each(|index| self.store.drop_index(*index));
+        self.schema.clear();
+        for (index, changed) in &after {
+            self.schema.insert(*index, *changed);
         }
         let spaces = catalog.databases.values().flat_map(|database| {
             let (id, spaces) = (database.id, database.key_spaces());
@@ -268,15 +298,36 @@ impl Core {
         let copied = tables.filter(|table| table.replicated);
         let copied = copied.flat_map(|table| table.indexes().map(|index| index.id));
         self.replicated = copied.collect();
-        let known: BTreeSet<DatabaseId> = catalog.databases.values().map(|it| it.id).collect();
-        self.degrees.keep(|database| known.contains(&database));
-        self.catalog = catalog;
-        for (protocol, index) in left {
-            self.leave(protocol, index);
+        gone
+    }
+
+    /// As [`Core::set_spaces`] when only these have changed.
+    fn change_spaces(&mut self, spaces: Differing, catalog: &Catalog) -> Vec<IndexId> {
+        let Differing { before, after } = spaces;
+        let mut gone: Vec<IndexId> = before.into_keys().collect();
+        gone.retain(|index| !after.contains_key(index));
+        if !gone.is_empty() {
+            // One may have come to a table that is the same in both.
+            let all = indexes(catalog);
+            gone.retain(|index| !all.contains_key(index));
         }
-        for index in before.keys().filter(|index| !after.contains_key(index)) {
-            self.forget_index(*index);
+        for index in &gone {
+            self.store.drop_index(*index);
+            self.schema.remove(index);
+            self.horizons.set_database(*index, None);
+            self.replicated.remove(index);
         }
+        for (index, (changed, database, replicated)) in after {
+            self.schema.insert(index, changed);
+            if let Some(database) = database {
+                self.horizons.set_database(index, Some(database));
+            }
+            match replicated {
+                true => self.replicated.insert(index),
+                false => self.replicated.remove(&index),
+            };
+        }
+        gone
     }
 
     /// Frees a slice of the rows of key spaces that are gone.
@@ -311,6 +362,68 @@ fn left_protocols(before: &Catalog, after: &Catalog) -> Vec<(ProtocolKind, Index
     spaces.collect()
 }
 
+/// Key spaces that may be others in two catalogs, each with the version at which its table last
+/// changed, its database, and whether its table is replicated.
+struct Differing {
+    before: BTreeMap<IndexId, Space>,
+    after: BTreeMap<IndexId, Space>,
+}
+
+type Space = (u64, Option<DatabaseId>, bool);
+
+/// The key spaces that may be others in two catalogs, without a look at those of tables that are
+/// the same in memory. `None` if too much has changed for that: databases, or what open blocks
+/// keep.
+fn differing(before: &Catalog, after: &Catalog) -> Option<Differing> {
+    let mut found = Differing {
+        before: BTreeMap::new(),
+        after: BTreeMap::new(),
+    };
+    if before.databases.len() != after.databases.len() {
+        return None;
+    }
+    for (name, new) in &after.databases {
+        let old = before.databases.get(name).filter(|old| old.id == new.id)?;
+        if !(old.blocks.is_empty() && new.blocks.is_empty()) {
+            return None;
+        }
+        if Arc::ptr_eq(old, new) {
+            continue;
+        }
+        let Differing { before, after } = &mut found;
+        let add = |to: &mut BTreeMap<IndexId, Space>, table: Option<&Arc<Table>>| {
+            for index in table.iter().flat_map(|table| table.indexes()) {
+                let table = table.expect("it has the index");
+                to.insert(index.id, (table.changed, Some(new.id), table.replicated));
+            }
+        };
+        catalog::for_differing(&old.tables, &new.tables, |_, one, other| {
+            add(before, one);
+            add(after, other);
+        });
+        let space = |sequence: &Sequence| (sequence.id, (0, Some(new.id), false));
+        if !old
+            .sequences
+            .values()
+            .map(|it| it.id)
+            .eq(new.sequences.values().map(|it| it.id))
+        {
+            before.extend(old.sequences.values().map(space));
+            after.extend(new.sequences.values().map(space));
+        }
+    }
+    // Key spaces that a schema change is filling are not in any table yet.
+    for (found, reserved) in [
+        (&mut found.before, &before.reserved),
+        (&mut found.after, &after.reserved),
+    ] {
+        for index in reserved {
+            found.entry(*index).or_insert((0, None, false)).0 = 0;
+        }
+    }
+    Some(found)
+}
+
 /// All key spaces of a catalog with the version at which their table last changed.
 fn indexes(catalog: &Catalog) -> BTreeMap<IndexId, u64> {
     let mut all = BTreeMap::new();
@@ -322,6 +435,9 @@ fn indexes(catalog: &Catalog) -> BTreeMap<IndexId, u64> {
         }
         for sequence in database.sequences.values() {
             all.insert(sequence.id, 0);
+        }
+        for (index, changed) in database.blocks.iter().flat_map(|block| block.kept()) {
+            all.entry(index).or_insert(changed);
         }
     }
     // Key spaces that a schema change is filling are not in any table yet.

@@ -31,20 +31,25 @@
 //! decided. Afterwards cancel has no effect: the answer, which then waits for no node that is down,
 //! is what was done.
 
+mod blocked;
+mod locks;
 mod quiet;
 
 use crate::fill::Work;
 use crate::message::DdlWork;
 use crate::txns::place::{Place, Tries};
+use base::full_name::beside;
 use base::{IndexId, NodeId, ShardId, SqlError, SqlState, TableId, Time};
-use catalog::{Catalog, ChangeId, Closing, Command, ProtocolKind, Stage};
+use catalog::{Asker, Catalog, ChangeId, Closing, Command, ProtocolKind, Stage};
 use exec::fill::FillPosition;
+pub(crate) use locks::ASKED_US;
+use locks::{Asking, locks_need_all_nodes};
 use plan::Fill;
 pub(crate) use quiet::QUIESCE_US;
 use quiet::Quiet;
 use rights::By;
 use session::ConnId;
-use session::message::{DdlStop, FromTxn, TxnHandle};
+use session::message::{FromTxn, LockAsk, TxnHandle};
 use session::undone::{may_pass, needs_all_nodes, node_away, node_lost, parted, rows_away};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -79,6 +84,8 @@ pub(crate) enum Action {
     /// Tell all shards that the catalog of this version changes these tables (none: that it does
     /// not come). The change goes on when they have answered ([`Ddl::on_quiesced`]).
     Quiesce { version: u64, tables: Vec<TableId> },
+    /// Ask all shards who is in the way of this request for locks; `None`: it is over.
+    AskLocks { number: u64, lock: Option<LockAsk> },
     /// Roll this batch back.
     EndBatch(TxnHandle),
     /// Answer.
@@ -153,20 +160,45 @@ struct Change {
     quiesced: u64,
     /// Shards are to be told that the version does not come.
     unquiesce: bool,
+    /// It locks tables: every shard must know before the client is told.
+    locks: bool,
     /// Who asks, and for how many of the next commands its rights count.
-    by: By,
+    asker: Asker,
     asked: usize,
+}
+
+/// A change that has not begun.
+#[derive(Debug)]
+struct Queued {
+    origin: Origin,
+    database: String,
+    work: DdlWork,
+    /// When it fails unless the blocks that stand in its way have ended; set with the first.
+    until: Option<Time>,
+    /// The session whose block stands in its way, by the catalog of a version.
+    checked: Option<(u64, Option<i32>)>,
+    /// It locks tables, and waits for others.
+    asking: Asking,
 }
 
 /// The queue of schema changes; used on the first shard of node 1 only.
 #[derive(Default, Debug)]
 pub(crate) struct Ddl {
-    queue: VecDeque<(Origin, String, DdlWork)>,
+    queue: VecDeque<Queued>,
     current: Option<Change>,
     /// A change whose end is decided by others; the catalog will tell it.
     abandoned: Option<(Origin, ChangeId)>,
     /// Last number of a change of a session of this shard.
     numbers: u64,
+    /// Number of the last request for locks that shards were asked about, behind the first.
+    lock_numbers: u64,
+    /// Version of the catalog by which requests for locks were looked at; `None`: something has
+    /// changed since.
+    locks_seen: Option<u64>,
+    /// The request that the running change carries out; 0: none.
+    locking: u64,
+    /// Requests that are over, of which shards are to be told.
+    passed: Vec<u64>,
     /// Answers that other shards have not acknowledged, by shard and number.
     untold: BTreeMap<(ShardId, u64), Answered>,
 }
@@ -214,6 +246,7 @@ impl Ddl {
     pub(crate) fn recovered(here: ShardId, incarnation: u32, catalog: &Catalog) -> Ddl {
         let mut ddl = Ddl {
             numbers: u64::from(incarnation) << 32,
+            lock_numbers: u64::from(incarnation) << 28,
             ..Ddl::default()
         };
         if here == ShardId(0) {
@@ -224,7 +257,14 @@ impl Ddl {
 
     /// Adds a change.
     pub(crate) fn request(&mut self, origin: Origin, database: String, work: DdlWork) {
-        self.queue.push_back((origin, database, work));
+        self.queue.push_back(Queued {
+            origin,
+            database,
+            work,
+            until: None,
+            checked: None,
+            asking: Asking::default(),
+        });
     }
 
     /// Sends an answer to another shard, and keeps it in case the connection breaks.
@@ -255,7 +295,9 @@ impl Ddl {
         for (database, content) in &catalog.databases {
             for table in content.tables.values() {
                 let building = table.secondary.iter().filter(|index| index.building);
-                let names: Vec<String> = building.map(|index| index.name.clone()).collect();
+                let names: Vec<String> = building
+                    .map(|index| beside(&table.name, &index.name))
+                    .collect();
                 if !names.is_empty() {
                     let database = database.clone();
                     before.push(Command::DropIndex {
@@ -278,7 +320,7 @@ impl Ddl {
                 fill: None,
                 after: Vec::new(),
                 undo: Vec::new(),
-                by: By::default(),
+                asker: Asker::default(),
             };
             self.request(Origin::Restart, String::new(), work);
         }
@@ -291,7 +333,10 @@ impl Ddl {
 
     /// Whether no change runs or waits.
     pub(crate) fn is_idle(&self) -> bool {
-        self.current.is_none() && self.queue.is_empty() && self.abandoned.is_none()
+        self.current.is_none()
+            && self.queue.is_empty()
+            && self.abandoned.is_none()
+            && !self.has_passed()
     }
 
     /// Whether a change is under way.
@@ -303,6 +348,7 @@ impl Ddl {
     pub(crate) fn abandon(&mut self) -> Option<TxnHandle> {
         let change = self.current.take()?;
         self.abandoned = Some((change.origin, change.id));
+        self.end_lock();
         let running = match change.waiting {
             Waiting::Batch { handle, .. } => handle,
             Waiting::Nothing | Waiting::Acks { .. } | Waiting::Quiet(_) => None,
@@ -386,6 +432,11 @@ impl Ddl {
             return change.fail(node_lost());
         }
         match done.result {
+            Ok(_) if matches!(fill, Fill::Decide(_)) => {
+                if next.is_some() {
+                    change.undo_block();
+                }
+            }
             Ok(_) => {
                 if next.is_some() {
                     change.steps.push_front(Step::Fill(fill));
@@ -400,11 +451,14 @@ impl Ddl {
                 if tries.count() < BATCH_ATTEMPTS_MAX && may_pass(&reason) =>
             {
                 tries.note(done.priority_ts);
-                let met_lock = matches!(
+                let waits = matches!(
                     reason,
-                    AbortReason::Die { .. } | AbortReason::LockTimeout { .. }
+                    AbortReason::Die { .. }
+                        | AbortReason::LockTimeout { .. }
+                        | AbortReason::MoveTimeout(_)
+                        | AbortReason::SnapshotMisses(_)
                 );
-                let pause_us = if met_lock { tries.pause_us() } else { 0 };
+                let pause_us = if waits { tries.pause_us() } else { 0 };
                 change.waiting = Waiting::Batch {
                     fill,
                     handle: None,
@@ -420,28 +474,6 @@ impl Ddl {
                 change.fail(error);
             }
         }
-    }
-
-    /// The client cancels its change. The answer comes from [`Ddl::next`], or from here if the
-    /// change had not begun.
-    pub(crate) fn cancel(&mut self, by: Origin, stop: DdlStop) -> Option<Action> {
-        if let Some(at) = self.queue.iter().position(|(origin, ..)| *origin == by) {
-            let (origin, ..) = self.queue.remove(at)?;
-            return Some(Action::Answer(origin, Err(stop.error())));
-        }
-        if let Some(change) = &mut self.current
-            && change.origin == by
-            && change.failure.is_none()
-            && match stop {
-                DdlStop::LockTimeout => change.is_untouched(),
-                DdlStop::Canceled | DdlStop::StatementTimeout => {
-                    change.is_untouched() || change.needs_everybody()
-                }
-            }
-        {
-            change.fail(stop.error());
-        }
-        None
     }
 
     fn id_of(&mut self, origin: Origin) -> ChangeId {
@@ -464,29 +496,26 @@ impl Ddl {
             return None;
         }
         let mut queue = self.queue.iter();
-        let at = queue.position(|(origin, ..)| *origin != Origin::Restart)?;
-        let (origin, ..) = self.queue.remove(at)?;
-        Some(Action::Answer(origin, Err(needs_all_nodes(nodes.down))))
+        let at = queue.position(|it| it.origin != Origin::Restart)?;
+        let queued = self.queue.remove(at)?;
+        self.forget_asking(&queued);
+        Some(Action::Answer(
+            queued.origin,
+            Err(needs_all_nodes(nodes.down)),
+        ))
     }
 
     /// The next action; `None`: the change waits.
     pub(crate) fn next(&mut self, catalog: &Arc<Catalog>, nodes: Nodes<'_>) -> Option<Action> {
         let down = nodes.down;
+        if let Some(action) = self.tend_locks(catalog, nodes) {
+            return Some(action);
+        }
         if self.current.is_none() {
-            let restart = matches!(self.queue.front()?, (Origin::Restart, ..));
-            if !down.is_empty() && (restart || nodes.starting) {
-                return None;
+            let refused = self.begin(catalog, nodes);
+            if self.current.is_none() {
+                return refused;
             }
-            let (origin, database, work) = self.queue.pop_front()?;
-            if !down.is_empty() {
-                return Some(Action::Answer(origin, Err(needs_all_nodes(down))));
-            }
-            if let (Some(node), false) = (nodes.full.first(), restart) {
-                let error = session::errors::disk_full(*node);
-                return Some(Action::Answer(origin, Err(error)));
-            }
-            let id = self.id_of(origin);
-            self.current = Some(Change::new(origin, id, database, work));
         }
         let change = self.current.as_mut().expect("just set");
         change.go_on_without(down);
@@ -535,6 +564,7 @@ impl Ddl {
             }
             None => {
                 let change = self.current.take().expect("just seen");
+                self.end_lock();
                 let result = change.failure.map_or(Ok(change.notices), Err);
                 Some(Action::Answer(change.origin, result))
             }
@@ -544,7 +574,7 @@ impl Ddl {
 
 impl Change {
     fn new(origin: Origin, id: ChangeId, database: String, work: DdlWork) -> Change {
-        let asked = work.before.len();
+        let (asked, locks) = (work.before.len(), work.locks());
         let mut steps: VecDeque<Step> = work.before.into_iter().map(Step::from).collect();
         if let Some(fill) = work.fill {
             let mut spaces = 0;
@@ -574,7 +604,8 @@ impl Change {
             unwanted: None,
             quiesced: 0,
             unquiesce: false,
-            by: work.by,
+            locks,
+            asker: work.asker,
             asked,
         }
     }
@@ -594,6 +625,7 @@ impl Change {
         };
         let mut steps = self.steps.iter();
         fills
+            || self.locks
             || self.to_moving.is_some()
             || steps.any(|step| match step {
                 Step::Fill(_) => true,
@@ -613,7 +645,10 @@ impl Change {
                 Waiting::Nothing | Waiting::Quiet(_) => false,
             };
             if awaited {
-                self.fail(needs_all_nodes(down));
+                self.fail(match self.locks {
+                    true => locks_need_all_nodes(down),
+                    false => needs_all_nodes(down),
+                });
             }
         }
         if self.failure.is_none() && self.is_untouched() {
@@ -654,12 +689,12 @@ impl Change {
     }
 
     fn apply(&mut self, command: &Command, catalog: &Arc<Catalog>) -> Option<Action> {
-        let by = match self.asked {
-            0 => By::default(),
-            _ => self.by.clone(),
-        };
+        let mut asker = self.asker.clone();
+        if self.asked == 0 {
+            asker.by = By::default();
+        }
         self.asked = self.asked.saturating_sub(1);
-        match catalog.apply_by(command, &by) {
+        match catalog.apply_for(command, &asker, &self.database) {
             Err(error) => {
                 assert!(
                     self.failure.is_none(),
@@ -726,6 +761,7 @@ impl Change {
             Fill::Index { table, index } => Work::Index { table, index },
             Fill::Validate { table, constraint } => Work::Validate { table, constraint },
             Fill::Alter(fill) => Work::Alter(fill),
+            Fill::Decide(marker) => Work::Decide(marker),
             Fill::PrimaryKey { table } => {
                 let target = self.steps.iter().find_map(|step| {
                     let Step::Command(command) = step else {

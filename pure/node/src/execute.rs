@@ -5,10 +5,10 @@ use crate::core::clocks_suffice;
 use crate::port::StatementPort;
 use crate::snapshot::Held;
 use crate::txns::Gate;
-use base::{Planted, RowBatch, Tag, Ts, is_planted};
+use base::{Planted, RowBatch, SqlError, SqlState, Tag, Ts, is_planted};
 use exec::port::{OpFuture, Params};
 use exec::{Fast, Port, Running};
-use plan::{Plan, PlanKind};
+use plan::{Adopt, Plan, PlanKind};
 use session::message::FromTxn;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -51,7 +51,8 @@ type Work = (bool, Arc<Plan>, Params, Rc<StatementPort>);
 
 /// Starts a statement, unless the transaction has used a table that is not there any more.
 pub(crate) fn start_checked((begins, plan, params, port): Work) -> Start {
-    if !begins && port.txn.used.has_lost_table(&port.database) {
+    let lost = !begins && port.txn.used.has_lost_table(&port.database);
+    if lost || (port.txn.snapshot.get().is_some() && port.txn.used.reads_newer(&plan)) {
         Start::Over(Err(OpError::Aborted(AbortReason::SchemaChanged(None))))
     } else if begins && port.asks_for_clocks() {
         Start::Running(start_exact(plan, params, port))
@@ -125,6 +126,7 @@ async fn execute(plan: Arc<Plan>, params: Params, port: Rc<StatementPort>) -> Re
 fn start(plan: Arc<Plan>, params: Params, port: Rc<StatementPort>) -> Start {
     match &plan.kind {
         PlanKind::Run(_) => {}
+        PlanKind::Adopt(it) => return Start::Running(Box::pin(adopt((**it).clone(), port))),
         PlanKind::Savepoint(it) => return Start::Running(Box::pin(save(*it, port))),
         PlanKind::Constraints(set) => {
             let (names, deferred) = (set.names.clone(), set.deferred);
@@ -133,7 +135,12 @@ fn start(plan: Arc<Plan>, params: Params, port: Rc<StatementPort>) -> Start {
                 Ok(Tag::Word("SET CONSTRAINTS"))
             }));
         }
-        PlanKind::Session(_) | PlanKind::Ddl(_) | PlanKind::Nothing(_) | PlanKind::CreateAs(_) => {
+        PlanKind::Session(_)
+        | PlanKind::Ddl(_)
+        | PlanKind::Nothing(_)
+        | PlanKind::Lock(_)
+        | PlanKind::CreateAs(_)
+        | PlanKind::Refresh(_) => {
             unreachable!("they do not reach a transaction")
         }
     }
@@ -156,20 +163,55 @@ fn start(plan: Arc<Plan>, params: Params, port: Rc<StatementPort>) -> Start {
 /// Operations of statements that were cut off come first.
 async fn save(savepoint: Savepoint, port: Rc<StatementPort>) -> Result<Tag, OpError> {
     port.txn.deferred.borrow_mut().save(savepoint);
+    port.txn.descriptors.borrow_mut().save(savepoint);
     let _ = poll_fn(|_| port.poll_drained()).await;
     let planned = port.catalog().version;
-    let asked: Vec<OpFuture<'_>> = port
-        .shards_written()
-        .into_iter()
-        .map(|shard| OpFuture::start(&*port, shard, planned, Op::Savepoint(savepoint), false))
+    tell_written(&port, planned, savepoint).await?;
+    Ok(Tag::Word(match savepoint {
+        Savepoint::Set { .. } => "SAVEPOINT",
+        Savepoint::RollBackTo(_) => "ROLLBACK",
+        Savepoint::Renew { .. } => ADOPTED,
+    }))
+}
+
+/// The tag of what a session does for its schema changes.
+const ADOPTED: &str = "COMMIT";
+
+/// Tells all shards on which the transaction may have written. What it has queued for them goes
+/// first.
+async fn tell_written(
+    port: &StatementPort,
+    planned: u64,
+    savepoint: Savepoint,
+) -> Result<(), OpError> {
+    let shards = port.shards_written().into_iter();
+    let asked: Vec<OpFuture<'_>> = shards
+        .map(|shard| OpFuture::start(port, shard, planned, Op::Savepoint(savepoint), false))
         .collect();
     for done in asked {
         done.await?;
     }
-    Ok(Tag::Word(match savepoint {
-        Savepoint::Set { .. } => "SAVEPOINT",
-        Savepoint::RollBackTo(_) => "ROLLBACK",
-    }))
+    Ok(())
+}
+
+/// Has what the transaction has written before schema changes of its session go on to be right, and
+/// writes the row that tells of its commit.
+async fn adopt(adopt: Adopt, port: Rc<StatementPort>) -> Result<Tag, OpError> {
+    let Adopt { renewed, marker } = adopt;
+    let _ = poll_fn(|_| port.poll_drained()).await;
+    let planned = port.catalog().version;
+    for renew in renewed {
+        tell_written(&port, planned, renew).await?;
+    }
+    if let Some(marker) = marker
+        && !exec::fill::decide(&*port, marker, true).await?
+    {
+        let message = "the schema changes of the transaction were undone";
+        return Err(SqlError::new(SqlState::OBJECT_NOT_READY, message)
+            .hint("Run the whole transaction again.")
+            .into());
+    }
+    Ok(Tag::Word(ADOPTED))
 }
 
 /// Sends the one row of a point statement, without credit.

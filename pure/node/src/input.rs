@@ -3,7 +3,7 @@
 use crate::message::Message;
 use base::{NodeId, Position, ShardId, Ts};
 use catalog::Catalog;
-use session::{ConnId, Link, Preparation, PreparationResult, SlowStatement};
+use session::{AuditEntry, ConnId, Link, Preparation, PreparationResult, SlowStatement};
 use std::sync::Arc;
 use txn::contract::Outgoing;
 use wire::{ClientMessage, Reply};
@@ -149,6 +149,8 @@ pub struct RareEffects {
     pub preparations: Vec<Preparation>,
     /// Statements that took long, for the log.
     pub slow: Vec<SlowStatement>,
+    /// Logins and changes, for the audit log.
+    pub audited: Vec<AuditEntry>,
     /// Parts of this shard's checkpoint file, in order.
     pub checkpoint: Vec<CheckpointPart>,
     /// After `Input::Drain`: nothing runs any more.

@@ -52,6 +52,7 @@ fn client_kind(message: &ClientMessage) -> &'static str {
         | ClientMessage::DescribePortal(_)
         | ClientMessage::CloseStatement(_)
         | ClientMessage::ClosePortal(_)
+        | ClientMessage::FunctionCall { .. }
         | ClientMessage::Flush
         | ClientMessage::Terminate
         | ClientMessage::BadQuery(_)

@@ -32,6 +32,7 @@ mod port;
 mod program;
 mod protocols;
 pub mod register;
+mod sampling;
 mod sequence;
 mod show;
 mod show_rows;
@@ -42,13 +43,14 @@ mod used;
 
 pub use config::{ShardConfig, ShardRecovered};
 pub use expr::Ends;
+pub use functions::overtime;
 pub use input::{CheckpointPart, Effects, Input, Memory, RareEffects};
 pub use machine::Shard;
 pub use machine::report::Report;
-pub use message::{LocalMessage, Message, WireMessage};
+pub use message::{Cancel, LocalMessage, Message, WireMessage};
 pub use meter::Meter;
 pub use session::{
-    Barrier, ConnId, Link, Preparation, PreparationResult, SlowStatement, barrier,
-    connections_default,
+    AuditEntry, Barrier, ConnId, Count, Link, Place, Preparation, PreparationResult, Seats,
+    SlowStatement, barrier, connections_default, pid_of,
 };
 pub use stages::{Host, HostStage};

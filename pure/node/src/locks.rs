@@ -6,8 +6,9 @@
 use crate::core::Core;
 use crate::show_rows::EPOCH_2000_US;
 use crate::stages::text;
-use base::{Datum, IndexId, RowBatch, TxnId};
-use catalog::{Catalog, ProtocolKind};
+use base::{Datum, IndexId, RowBatch, TableId, TxnId};
+use catalog::{Catalog, Database, ProtocolKind, TableLock};
+use session::Session;
 use std::collections::{BTreeMap, BTreeSet};
 use txn::LockMode;
 use txn::lock::{Awaited, AwaitedLock};
@@ -83,6 +84,48 @@ fn push(core: &Core, relations: &Relations, lock: &AwaitedLock, batch: &mut RowB
         text(mode_name(lock.mode)),
         since.map_or(Datum::Null, Datum::Timestamp),
     ]);
+}
+
+/// Adds the locks of tables that sessions of this shard have and wait for.
+pub(crate) fn push_tables<'a>(
+    core: &Core,
+    sessions: impl Iterator<Item = &'a Session>,
+    batch: &mut RowBatch,
+) {
+    let mut add = |database: &Database, pid: i32, table: TableId, mode: TableLock, since| {
+        batch.push([
+            text(&format!("{pid}/0")),
+            Datum::Int(i64::from(pid)),
+            text("relation"),
+            Datum::Int(i64::from(database.id.0)),
+            Datum::Int(i64::from(table.0)),
+            Datum::Null,
+            Datum::Null,
+            text(mode.name()),
+            since,
+        ]);
+    };
+    let here = core.config.shard;
+    for database in core.catalog.databases.values() {
+        let blocks = database.blocks.iter();
+        for block in blocks.filter(|block| session::pid_shard(block.session) == Some(here)) {
+            for (table, mode, _) in block.locks() {
+                add(database, block.session, table, mode, Datum::Null);
+            }
+        }
+    }
+    for session in sessions {
+        let Some(database) = core.catalog.databases.get(session.database_name()) else {
+            continue;
+        };
+        for (table, mode) in session.held_tables() {
+            add(database, session.pid(), table, mode, Datum::Null);
+        }
+        for (table, mode, since) in session.awaited_tables() {
+            let since = Datum::Timestamp(since.0 as i64 - EPOCH_2000_US);
+            add(database, session.pid(), table, mode, since);
+        }
+    }
 }
 
 /// The mode of PostgreSQL that excludes, of these four, those that the mode here excludes.

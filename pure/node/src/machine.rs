@@ -20,7 +20,9 @@ mod quiesce;
 pub mod report;
 mod schema;
 mod sessions;
+mod sweep;
 mod switch;
+mod table_locks;
 mod takeover;
 mod together;
 mod unpack;
@@ -36,7 +38,6 @@ use crate::parcel::pack;
 use crate::register::Register;
 use crate::sequence::{SequenceDraws, Wanted, on_counter};
 use crate::show::Shows;
-use crate::show_rows::Facts;
 use crate::stages::{Stage, Stages};
 use crate::txns::Txns;
 use crate::txns::place::Place;
@@ -46,16 +47,16 @@ use base::{
 };
 use catalog::{Catalog, ProtocolKind};
 use exec::fill::FillPosition;
-use parse::show::Show;
 use quiesce::Quiescing;
 use session::message::{DdlCall, ToTxn, TxnHandle};
 use session::{
-    Away, ConnId, Leftovers, PlanCache, Preparation, Session, SlowStatement, Statistics,
+    AuditEntry, Away, ConnId, Leftovers, PlanCache, Preparation, Session, SlowStatement, Statistics,
 };
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
+use sweep::Sweep;
 use switch::Switch;
 use takeover::Takeover;
 use txn::{ClockBound, JournalPort};
@@ -132,6 +133,7 @@ pub struct Shard {
     catalog_pending: Option<u64>,
     switch: Switch,
     quiescing: Quiescing,
+    sweep: Sweep,
     ahead: Ahead,
     together: advisory::Keeping,
     /// What sessions tell others.
@@ -149,6 +151,8 @@ struct ForHost {
     preparations: Vec<Preparation>,
     /// Statements that took long.
     slow: Vec<SlowStatement>,
+    /// Logins and changes of sessions.
+    audited: Vec<AuditEntry>,
 }
 
 impl ForHost {
@@ -158,6 +162,9 @@ impl ForHost {
         }
         if !self.slow.is_empty() {
             out.rare_mut().slow.append(&mut self.slow);
+        }
+        if !self.audited.is_empty() {
+            out.rare_mut().audited.append(&mut self.audited);
         }
     }
 }
@@ -171,6 +178,7 @@ impl Shard {
     ) -> Shard {
         let stages = Stages::new(config.stopwatch);
         let incarnation = config.incarnation;
+        let shards_per_node = config.shards_per_node;
         let ddl = Ddl::recovered(config.shard, incarnation, &recovered.catalog);
         let register = takeover::register(&config, &recovered);
         let ShardRecovered {
@@ -204,7 +212,7 @@ impl Shard {
             conns: BTreeSet::new(),
             session_deadlines: BTreeSet::new(),
             lookaheads: Vec::new(),
-            plans: PlanCache::default(),
+            plans: PlanCache::of_shard(shards_per_node),
             statistics: Statistics::default(),
             to_txn: VecDeque::new(),
             ddl_wanted: VecDeque::new(),
@@ -233,6 +241,7 @@ impl Shard {
             catalog_pending: None,
             switch: Switch::default(),
             quiescing: Quiescing::default(),
+            sweep: Sweep::default(),
             ahead: Ahead::default(),
             together: advisory::Keeping::new(session::pid_shard),
             told: Vec::new(),
@@ -242,6 +251,7 @@ impl Shard {
         };
         shard.shows.borrow_mut().advisory.next = u64::from(incarnation) << 32;
         shard.begin_switch();
+        shard.look_for_left();
         shard
     }
 
@@ -391,6 +401,8 @@ impl Shard {
             WireMessage::Together(message) => self.on_together(from, message),
             WireMessage::Quiesce { version, tables } => self.on_quiesce(version, tables),
             WireMessage::Quiesced { version } => self.on_quiesced(from, version),
+            WireMessage::LocksAsked { number, lock } => self.on_locks_asked(number, lock),
+            WireMessage::InLocksWay { number, sessions } => self.on_in_way(from, number, sessions),
             WireMessage::InTheWay(named) => self.txns.give_way(named),
             WireMessage::OldestRead { oldest, wanted } => {
                 let mut core = self.core.borrow_mut();
@@ -410,9 +422,12 @@ impl Shard {
         self.txns.resume_yielded();
         self.txns.free_waste();
         self.core.borrow_mut().free_dropped();
+        self.core.borrow_mut().sample();
+        self.statistics.on_tick(now);
         if self.shows.borrow_mut().on_tick(now) {
             self.txns.wake_all();
         }
+        self.sweep.wanted |= self.sweep.again_at.is_some_and(|at| at <= now);
         self.tick_together(now);
         self.tick_sessions(now);
     }
@@ -447,6 +462,7 @@ impl Shard {
             && self.ddl.is_idle()
             && !self.switch.wants_look()
             && !self.quiescing.wants_look()
+            && !self.sweep.wanted
             && !self.takeover.wants_look();
         !nothing && self.start_some()
     }
@@ -472,9 +488,11 @@ impl Shard {
         any |= self.tend_statistics();
         any |= self.ask_shows();
         any |= self.tend_together();
+        any |= self.sweep();
         any |= self.ask_ddl();
         any |= self.run_ddl();
         any |= self.tend_switch();
+        any |= self.tend_locks_asked();
         any |= self.tend_quiesced();
         any |= self.tend_takeover();
         any
@@ -670,7 +688,7 @@ impl Shard {
     pub fn deadline(&self) -> Option<Time> {
         let core = self.core.borrow();
         let events = self.events.borrow();
-        let waste = !events.waste.is_empty() || core.store.has_dropped();
+        let waste = !events.waste.is_empty() || core.store.has_dropped() || core.sampling.is_busy();
         if !events.yielded.is_empty() || waste || !self.ahead.unpacking.is_empty() {
             return Some(Time(0));
         }
@@ -688,8 +706,10 @@ impl Shard {
         add(self.announce_at);
         add(self.away.deadline());
         add(self.shows.borrow().again_at);
+        add(self.statistics.deadline());
         add(self.switch.deadline());
         add(self.quiescing.deadline());
+        add(self.sweep.again_at);
         add(self.ddl_deadline());
         add(self.takeover_deadline());
         add(self.together.deadline());
@@ -767,23 +787,7 @@ impl Shard {
                 rows.push([]);
                 rows
             }
-            Question::Show { what, database } => {
-                if *what == Show::Stages {
-                    return self.stage_rows();
-                }
-                if *what == Show::Locks {
-                    return crate::locks::rows(&self.core.borrow(), self.txns.sessions());
-                }
-                let sessions = self.conns.iter().filter_map(|conn| self.sessions.get(conn));
-                let core = self.core.borrow();
-                let facts = Facts {
-                    core: &core,
-                    database,
-                    sessions: sessions.map(|session| session.describe()),
-                    peers: &self.peers,
-                };
-                facts.rows_of(*what)
-            }
+            Question::Show { what, database } => self.shown(*what, database),
         }
     }
 }

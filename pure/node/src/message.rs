@@ -6,12 +6,12 @@ pub use crate::protocols::ProtocolWord;
 use crate::register::Word;
 use advisory::Together;
 use base::{NodeId, RowBatch, ShardId, SqlError, TableId};
-use catalog::{Catalog, Command};
+use catalog::{Asker, Catalog, Command};
 use parse::show::Show;
 use plan::Fill;
-use rights::By;
 use serde::{Deserialize, Serialize};
-use session::message::{DdlStop, FromTxn, ToTxn, TxnHandle};
+use session::message::{DdlStop, FromTxn, LockAsk, ToTxn, TxnHandle};
+use session::pid_of;
 use std::sync::Arc;
 
 /// A message between two shards.
@@ -121,6 +121,21 @@ pub enum WireMessage {
     Parcel(Parcel),
     /// Advisory locks and notifications.
     Together(Together),
+    /// From node 1's first shard to all: a session wants to lock tables. `InLocksWay` answers, and
+    /// again whenever the answer changes.
+    LocksAsked {
+        /// Number of the request.
+        number: u64,
+        /// What is wanted; `None`: the request is over.
+        lock: Option<LockAsk>,
+    },
+    /// Answer to `LocksAsked`.
+    InLocksWay {
+        /// Number of the request.
+        number: u64,
+        /// Sessions of the sender that use the tables in a way that the lock excludes.
+        sessions: Vec<i32>,
+    },
 }
 
 /// What a shard asks others, so that a statement can answer its client.
@@ -161,7 +176,7 @@ pub struct DdlWork {
     /// Commands after a failure.
     pub undo: Vec<Command>,
     /// Who asks: the commands that come first need its rights.
-    pub by: By,
+    pub asker: Asker,
 }
 
 /// A message within a node.
@@ -178,6 +193,43 @@ pub enum LocalMessage {
         /// Secret of the session, which must match.
         secret: i32,
     },
+}
+
+/// Whom a message cancels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cancel {
+    /// The statement of the session with this backend number: the session itself says so.
+    Known(i32),
+    /// That of the session with this number: another session orders it, and awaits an answer.
+    Ordered(i32),
+    /// That of the session with this number, if the secret is its secret.
+    Asked {
+        /// Backend number of the session.
+        pid: i32,
+        /// What the client knows.
+        secret: i32,
+    },
+}
+
+impl Message {
+    /// Whom the message cancels, if it is a cancel and nothing else.
+    pub fn cancel(&self) -> Option<Cancel> {
+        match self {
+            Message::Local(LocalMessage::ToTxn(handle, ToTxn::Cancel(_))) => {
+                Some(Cancel::Known(pid_of(handle.session, handle.conn)))
+            }
+            Message::Local(LocalMessage::Cancel { pid, secret }) => Some(Cancel::Asked {
+                pid: *pid,
+                secret: *secret,
+            }),
+            Message::Wire(WireMessage::ShowWanted {
+                id: _,
+                question: Question::Signal { pid, terminate: _ },
+            }) => Some(Cancel::Ordered(*pid)),
+            Message::Local(LocalMessage::ToTxn(..) | LocalMessage::FromTxn(..))
+            | Message::Wire(_) => None,
+        }
+    }
 }
 
 impl WireMessage {
@@ -203,6 +255,8 @@ impl WireMessage {
             WireMessage::Quiesced { .. } => "quiesced",
             WireMessage::Parcel(_) => "parcel",
             WireMessage::Together(_) => "together",
+            WireMessage::LocksAsked { .. } => "locks_asked",
+            WireMessage::InLocksWay { .. } => "in_locks_way",
         }
     }
 }

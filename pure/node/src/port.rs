@@ -14,7 +14,9 @@ use bind::PlanCx;
 use bind::rel::Signal;
 use catalog::{Catalog, Database, ProtocolKind, Sequence};
 use exec::deferred::Deferred;
+use exec::objects::Descriptors;
 use exec::port::{OpAnswer, SequenceAsk, Started};
+use functions::overtime;
 use parse::Statement;
 use parse::session::Isolation;
 use parse::show::Show;
@@ -75,6 +77,8 @@ pub(crate) struct TxnShared {
     pub(crate) used: Used,
     pub(crate) touched: Touched,
     pub(crate) deferred: RefCell<Deferred>,
+    /// Descriptors of large objects.
+    pub(crate) descriptors: RefCell<Descriptors>,
     /// The shard that a statement has asked for advisory locks, and the session.
     pub(crate) asked_keeper: Cell<Option<(ShardId, i32)>>,
     /// The protocol has rolled it back.
@@ -217,7 +221,7 @@ impl StatementPort {
         reply.result
     }
 
-    fn statement_snapshot(&self) -> Snapshot {
+    pub(crate) fn statement_snapshot(&self) -> Snapshot {
         let held = self.snapshot.get().unwrap_or_else(|| {
             let mut core = self.txn.core.borrow_mut();
             let now = core.now;
@@ -232,36 +236,6 @@ impl StatementPort {
             held
         });
         held.snapshot()
-    }
-
-    /// Whether the first statement of a transaction asks all shards for their clocks before it
-    /// reads: its snapshot must miss nothing, and no shard may refuse it later.
-    pub(crate) fn asks_for_clocks(&self) -> bool {
-        if self.lockless {
-            self.statement_snapshot();
-        } else if !self.txn.asks_clocks {
-            return false;
-        }
-        self.held().is_some_and(|held| !held.exact)
-    }
-
-    /// The snapshot that plain reads use: the transaction's or the statement's.
-    pub(crate) fn held(&self) -> Option<Held> {
-        self.txn.snapshot.get().or(self.snapshot.get())
-    }
-
-    /// Reads at a later snapshot from now on.
-    pub(crate) fn hold(&self, raised: Held) {
-        let whole = self.txn.snapshot.get().is_some();
-        let place = if whole {
-            &self.txn.snapshot
-        } else {
-            &self.snapshot
-        };
-        let before = place.replace(Some(raised)).expect("only raised");
-        let mut core = self.txn.core.borrow_mut();
-        core.hold_snapshot(self.txn.database, raised.at);
-        core.release_snapshot(self.txn.database, before.at);
     }
 
     /// Whether the shard is on a node that cannot be reached now.
@@ -408,7 +382,7 @@ impl exec::Port for StatementPort {
             last,
         };
         let before = core.counters.rows_read + core.counters.units;
-        let submitted = core.submit(self.txn.protocol, submission);
+        let submitted = overtime::apart(|| core.submit(self.txn.protocol, submission));
         let read = core.counters.rows_read + core.counters.units - before;
         drop(core);
         self.memory.read.set(self.memory.read.get() + read);
@@ -463,6 +437,18 @@ impl exec::Port for StatementPort {
                 mode,
             },
             Isolation::RepeatableRead | Isolation::Serializable => Read::Lock(mode),
+        }
+    }
+
+    fn read_batch(&self, mode: LockMode) -> Read {
+        // Under leap a snapshot of several nodes may have to be raised, which work of the node's own
+        // cannot do.
+        match self.autocommit && self.txn.protocol != ProtocolKind::Leap {
+            true => Read::LockRows {
+                snapshot: self.statement_snapshot(),
+                mode,
+            },
+            false => self.read_locking(mode),
         }
     }
 
@@ -650,6 +636,15 @@ impl exec::Port for StatementPort {
         last_drawn(&self.effects, &self.facts, sequence)
     }
 
+    fn last_drawn(&self) -> Option<base::IndexId> {
+        let own = self
+            .effects
+            .borrow()
+            .as_ref()
+            .and_then(|own| own.drawn_last);
+        own.or(self.facts.drawn_last)
+    }
+
     fn discard(&self, waste: exec::port::Waste) {
         self.events.borrow_mut().waste.push(waste);
     }
@@ -696,6 +691,17 @@ impl exec::Port for StatementPort {
 
     fn deferred(&self) -> Option<&RefCell<Deferred>> {
         (!self.autocommit).then_some(&self.txn.deferred)
+    }
+
+    fn doubles(&self) -> Option<&RefCell<Deferred>> {
+        Some(&self.txn.deferred)
+    }
+
+    fn descriptors(&self, changed: bool) -> Option<&RefCell<Descriptors>> {
+        if changed {
+            self.spent.set(true);
+        }
+        (!self.autocommit).then_some(&self.txn.descriptors)
     }
 
     fn note_owed(&self) {

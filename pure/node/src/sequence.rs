@@ -177,6 +177,7 @@ pub(crate) fn draw(
         block.next = block.next.wrapping_add(block.increment);
         drop(draws);
         note_drawn(effects, sequence, value);
+        effects.borrow_mut().get_or_insert_default().drawn_last = Some(sequence.id);
         return Poll::Ready(Ok(value));
     }
     if ticket.is_some()
@@ -320,11 +321,14 @@ async fn write(port: &dyn Port, sequence: &Sequence, counter: Counter) -> Result
 /// The next block and where the counter is behind it.
 fn block(sequence: &Sequence, counter: Counter) -> Result<(Block, Counter), SqlError> {
     let next = counter.next(sequence.increment);
+    let next = next.filter(|next| numbers_left(sequence, *next) > 0);
+    let again = match sequence.increment > 0 {
+        true => sequence.min,
+        false => sequence.max,
+    };
+    let next = next.or(sequence.cycle.then_some(again));
     let next = next.ok_or_else(|| exhausted(sequence))?;
     let count = numbers_left(sequence, next).min(BLOCK_COUNT);
-    if count == 0 {
-        return Err(exhausted(sequence));
-    }
     // The last number of the block lies between the bounds.
     let last = next.wrapping_add(sequence.increment.wrapping_mul(count - 1));
     let after = Counter::behind(last, sequence.increment);
@@ -379,9 +383,11 @@ mod tests {
             name: "s".to_owned(),
             start: 1,
             first: None,
+            ty: Type::Int8,
             increment,
             min: i64::MIN,
             max: i64::MAX,
+            cycle: false,
             owned_by: None,
         }
     }
@@ -412,6 +418,20 @@ mod tests {
         let leaps = sequence(1 << 62);
         let all = numbers(&leaps, Counter::Named(1), 100);
         assert_eq!(all, [1, (1 << 62) + 1]);
+    }
+
+    #[test]
+    fn a_cycling_sequence_begins_again() {
+        let round = |increment: i64| Sequence {
+            min: 1,
+            max: 5,
+            cycle: true,
+            ..sequence(increment)
+        };
+        let all = numbers(&round(2), Counter::Named(2), 7);
+        assert_eq!(all[..6], [2, 4, 1, 3, 5, 1]);
+        let all = numbers(&round(-2), Counter::Named(1), 7);
+        assert_eq!(all[..5], [1, 5, 3, 1, 5]);
     }
 
     #[test]

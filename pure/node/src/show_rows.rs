@@ -46,14 +46,17 @@ impl<'a, S: Iterator<Item = Description<'a>>> Facts<'a, S> {
             Show::Placement => placement(core, database),
             Show::Sessions => sessions(core, self.sessions),
             Show::ShardCounters => shard_counters(core),
-            Show::Stages | Show::Locks => unreachable!("a shard tells of these itself"),
+            Show::Stages | Show::Locks | Show::Statements | Show::ForgetStatements => {
+                unreachable!("a shard tells of these itself")
+            }
             Show::Tables => tables(core, database),
             // The session tells it.
             Show::TransactionCost => RowBatch::new(0),
             Show::Waiters => waiters(core, database),
             Show::Activity => activity(self.sessions),
             Show::Sizes => sizes(core),
-            Show::Rows => rows(core, database),
+            Show::Rows | Show::Analyze => rows(core, database),
+            Show::Values => crate::sampling::values(core, database),
         }
     }
 }
@@ -302,15 +305,20 @@ fn sizes(core: &Core) -> RowBatch {
 
 /// (table, rows) of the tables of `database`, and a row of NULLs.
 fn rows(core: &Core, database: &str) -> RowBatch {
-    let mut batch = RowBatch::new(2);
+    let mut batch = RowBatch::new(3);
     for table in tables_of(core, database) {
         let rows = match is_counted(core, table) {
             true => core.store.rows_about(table.primary.id),
             false => 0,
         };
-        batch.push([Datum::Int(i64::from(table.id.0)), Datum::Int(rows as i64)]);
+        batch.push([
+            Datum::Int(i64::from(table.id.0)),
+            Datum::Int(rows as i64),
+            Datum::Int(core.sampling.version(table.id) as i64),
+        ]);
     }
-    batch.push([Datum::Null, Datum::Null]);
+    let busy = i64::from(core.sampling.is_busy());
+    batch.push([Datum::Null, Datum::Null, Datum::Int(busy)]);
     batch
 }
 
@@ -441,14 +449,14 @@ fn tables(core: &Core, database: &str) -> RowBatch {
 }
 
 /// The tables of a database, if it is there.
-fn tables_of<'a>(core: &'a Core, database: &str) -> impl Iterator<Item = &'a Table> {
+pub(crate) fn tables_of<'a>(core: &'a Core, database: &str) -> impl Iterator<Item = &'a Table> {
     let database = core.catalog.databases.get(database).into_iter();
     database.flat_map(|database| database.tables.values().map(|table| &**table))
 }
 
 /// Whether this shard counts its rows of a table. Those of a replicated table are everywhere; the
 /// first shard counts them.
-fn is_counted(core: &Core, table: &Table) -> bool {
+pub(crate) fn is_counted(core: &Core, table: &Table) -> bool {
     !table.replicated || core.config.shard == ShardId(0)
 }
 

@@ -7,6 +7,7 @@
 //! read-only transaction of several statements asks before its first one, so it never begins again.
 
 use crate::core::Core;
+use crate::port::StatementPort;
 use base::{DatabaseId, Ts};
 use txn::Snapshot;
 
@@ -53,5 +54,37 @@ impl Held {
         } else {
             Snapshot::recent(self.at, self.since)
         }
+    }
+}
+
+impl StatementPort {
+    /// Whether the first statement of a transaction asks all shards for their clocks before it
+    /// reads: its snapshot must miss nothing, and no shard may refuse it later.
+    pub(crate) fn asks_for_clocks(&self) -> bool {
+        if self.lockless {
+            self.statement_snapshot();
+        } else if !self.txn.asks_clocks {
+            return false;
+        }
+        self.held().is_some_and(|held| !held.exact)
+    }
+
+    /// The snapshot that plain reads use: the transaction's or the statement's.
+    pub(crate) fn held(&self) -> Option<Held> {
+        self.txn.snapshot.get().or(self.snapshot.get())
+    }
+
+    /// Reads at a later snapshot from now on.
+    pub(crate) fn hold(&self, raised: Held) {
+        let whole = self.txn.snapshot.get().is_some();
+        let place = if whole {
+            &self.txn.snapshot
+        } else {
+            &self.snapshot
+        };
+        let before = place.replace(Some(raised)).expect("only raised");
+        let mut core = self.txn.core.borrow_mut();
+        core.hold_snapshot(self.txn.database, raised.at);
+        core.release_snapshot(self.txn.database, before.at);
     }
 }

@@ -20,6 +20,7 @@ pub(crate) use admission::Gate;
 use base::{LookupMap, Position, SqlError, SqlState, Time, TxnId};
 use catalog::{Database, Execution, ProtocolKind};
 use exec::Running;
+use functions::overtime;
 use give_way::Ended;
 use parse::session::Isolation;
 use place::Place;
@@ -309,6 +310,7 @@ impl Txns {
             used: Used::new(database.clone()),
             touched: Touched::default(),
             deferred: RefCell::default(),
+            descriptors: RefCell::default(),
             asked_keeper: Cell::new(None),
             undone: Cell::new(false),
         });
@@ -509,8 +511,11 @@ impl Txns {
         let Some(future) = running.future.as_mut() else {
             return;
         };
+        let now = self.core.borrow().now;
+        let left_us = running.deadline.map(|at| at.since(now));
         let mut context = Context::from_waker(Waker::noop());
-        if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
+        let step = || future.as_mut().poll(&mut context);
+        if let Poll::Ready(result) = overtime::within(running.port.facts.pid, left_us, step) {
             self.finish(handle, statement, result);
         }
     }
@@ -519,7 +524,13 @@ impl Txns {
     fn finish(&mut self, handle: TxnHandle, statement: StatementNo, result: Result<Tag, OpError>) {
         let result = match result {
             Err(OpError::Raise(at)) if self.start_again(handle, statement, at) => return,
-            Err(OpError::Raise(_)) => Err(OpError::Aborted(AbortReason::SnapshotMisses(None))),
+            Err(OpError::Raise(at)) => {
+                if handle.conn == INTERNAL {
+                    // Its next attempt reads above what this one has missed.
+                    self.core.borrow_mut().clock.merge(at);
+                }
+                Err(OpError::Aborted(AbortReason::SnapshotMisses(None)))
+            }
             ended => ended,
         };
         self.end_statement(handle, statement, result);

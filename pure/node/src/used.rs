@@ -1,9 +1,10 @@
 //! The key spaces that an open transaction has used. When one of its tables is dropped, the
 //! transaction gives way; PostgreSQL makes DROP TABLE wait instead.
 
-use base::IndexId;
+use base::{IndexId, TableId};
 use catalog::Database;
 use core::cell::RefCell;
+use plan::Plan;
 use std::sync::Arc;
 use txn::Op;
 
@@ -12,6 +13,9 @@ pub(crate) struct Used {
     indexes: RefCell<Vec<IndexId>>,
     /// Database of the transaction, as the last statement knew it.
     database: RefCell<Arc<Database>>,
+    /// Tables that have got key spaces since the first statement: a snapshot from before does not
+    /// see the entries there.
+    newer: RefCell<Vec<TableId>>,
 }
 
 impl Used {
@@ -20,6 +24,7 @@ impl Used {
         Used {
             indexes: RefCell::default(),
             database: RefCell::new(database),
+            newer: RefCell::default(),
         }
     }
 
@@ -41,6 +46,7 @@ impl Used {
             return false;
         }
         let before = self.database.replace(next.clone());
+        self.newer.borrow_mut().extend(with_newer(&before, next));
         let known = next.key_spaces();
         let mut lost = false;
         self.indexes.borrow_mut().retain(|index| {
@@ -51,6 +57,30 @@ impl Used {
         });
         lost
     }
+}
+
+impl Used {
+    /// Whether the plan names a table that has got a key space since the first statement.
+    pub(crate) fn reads_newer(&self, plan: &Plan) -> bool {
+        let newer = self.newer.borrow();
+        let mut needs = plan.needs.relations.iter();
+        !newer.is_empty() && needs.any(|need| newer.contains(&TableId(need.relation)))
+    }
+}
+
+/// Tables of both that have key spaces in `next` alone.
+fn with_newer(before: &Database, next: &Database) -> Vec<TableId> {
+    let mut found = Vec::new();
+    catalog::for_differing(&before.tables, &next.tables, |_, old, new| {
+        let (Some(old), Some(new)) = (old, new) else {
+            return;
+        };
+        let known = |index: &catalog::Index| old.indexes().any(|other| other.id == index.id);
+        if old.id == new.id && !new.indexes().all(known) {
+            found.push(new.id);
+        }
+    });
+    found
 }
 
 fn keeps_table(before: &Database, next: &Database, index: IndexId) -> bool {

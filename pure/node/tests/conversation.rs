@@ -207,7 +207,16 @@ impl World {
             while let Some(incoming) = self.client(name).decoder.next() {
                 let conn = self.client(name).conn;
                 match incoming {
-                    Incoming::Message(message) => self.step(Input::Client { conn, message }),
+                    Incoming::Message(message) => {
+                        let next = self.client(name).decoder.next_tag();
+                        let left = match next.is_some_and(|next| message.may_wait_for(next)) {
+                            true => self.shard.queue(conn, message),
+                            false => Some(message),
+                        };
+                        if let Some(message) = left {
+                            self.step(Input::Client { conn, message });
+                        }
+                    }
                     Incoming::Refuse(bytes) => {
                         writeln!(trace, "{name}< raw {}", escaped(&bytes)).expect("always");
                     }

@@ -9,7 +9,10 @@ use std::collections::BTreeMap;
 const PROTOCOLS: [ProtocolKind; 2] = [ProtocolKind::TwoPhase, ProtocolKind::Leap];
 /// The client that changes the schema.
 const CHANGER: u32 = 9;
-const CHANGE: &str = "CREATE INDEX i ON t (v)";
+const CHANGES: [&str; 2] = [
+    "CREATE INDEX i ON t (v)",
+    "ALTER TABLE t ALTER v TYPE text USING 'v' || v",
+];
 /// A block up to its end.
 const BLOCK: [&str; 3] = [
     "BEGIN",
@@ -90,13 +93,18 @@ impl Bed {
     }
 }
 
+fn beds() -> impl Iterator<Item = (ProtocolKind, &'static str)> {
+    let each = |protocol| CHANGES.map(|change| (protocol, change));
+    PROTOCOLS.into_iter().flat_map(each)
+}
+
 #[test]
 fn a_block_waits_for_a_batch_of_a_schema_change() {
-    for protocol in PROTOCOLS {
+    for (protocol, change) in beds() {
         let mut steps = 0;
         loop {
             let mut bed = Bed::new(protocol, 3_000);
-            bed.say(CHANGER, CHANGE);
+            bed.say(CHANGER, change);
             (0..steps).for_each(|_| bed.step(0));
             let under_way = bed.running.contains_key(&CHANGER);
             for text in BLOCK.iter().chain(&["COMMIT"]) {
@@ -115,13 +123,39 @@ fn a_block_waits_for_a_batch_of_a_schema_change() {
 }
 
 #[test]
+fn clients_wait_for_the_rows_of_one_batch_only() {
+    const ROWS: u32 = 16_000;
+    let protocol = ProtocolKind::TwoPhase;
+    for change in CHANGES {
+        let mut bed = Bed::new(protocol, ROWS);
+        bed.say(CHANGER, change);
+        let (mut sent, mut waited) = (0, 0);
+        while bed.running.contains_key(&CHANGER) {
+            let id = sent * 7_919 % ROWS + 1;
+            bed.say(1, &format!("UPDATE t SET w = w + 1 WHERE id = {id}"));
+            bed.step(0);
+            sent += 1;
+            if bed.running.contains_key(&1) {
+                waited += 1;
+            }
+            assert_eq!(bed.wait(1), Ok(()), "{protocol:?}: {change}");
+        }
+        assert!(sent > 10, "{protocol:?}: {sent} updates beside {change}");
+        assert!(
+            waited * 4 < sent,
+            "{protocol:?}: {waited} of {sent} updates waited for {change}"
+        );
+    }
+}
+
+#[test]
 fn a_batch_that_always_meets_blocks_ends() {
-    for protocol in PROTOCOLS {
+    for (protocol, change) in beds() {
         // Three batches: before the second one, blocks that wait for the first get their locks.
-        let mut bed = Bed::new(protocol, 17_000);
+        let mut bed = Bed::new(protocol, 3_000);
         // Number of statements that each client has sent.
         let mut clients = [1, 2, 3].map(|conn| (conn, 0));
-        bed.say(CHANGER, CHANGE);
+        bed.say(CHANGER, change);
         let until = bed.world.now.after(5_000_000);
         // The client that got its locks last keeps them until another one has some, or has failed.
         let (mut keeps, mut blocks) = (None, 0);

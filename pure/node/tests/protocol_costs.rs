@@ -109,6 +109,7 @@ impl<P: Protocol> World<P> {
             decode: |_| panic!("programs stay here"),
             catalog: 1,
             schema_changed: &|_| Some(1),
+            locked: &[],
             counters: &mut self.counters,
             history: None,
         };

@@ -95,7 +95,7 @@ const TOO_LARGE: &[(&str, u64)] = &[
     ),
     (
         "SELECT count(*) FROM generate_series(1, 2) a(i) JOIN generate_series(1, $n) b(j) ON i < j",
-        400_000,
+        1_500_000,
     ),
     (
         "SELECT count(*) FROM generate_series(1, 2) a(i) WHERE i IN (SELECT g FROM \
@@ -178,8 +178,8 @@ const TOO_LARGE: &[(&str, u64)] = &[
         40_000,
     ),
     (
-        "SELECT count(*) FROM t a JOIN t b ON a.v = b.v WHERE a.id <= $n",
-        40_000,
+        "SELECT count(*) FROM wide a JOIN wide b ON a.v = b.v WHERE a.id <= $n",
+        2_000,
     ),
     // This one has 2,000 rows of 10,000 bytes.
     ("UPDATE wide SET v = v || 'x' WHERE id <= $n", 2_000),

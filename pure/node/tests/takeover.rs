@@ -4,7 +4,7 @@
 
 mod several_nodes;
 
-use base::{NodeId, ShardId};
+use base::{NodeId, ShardId, Type};
 use catalog::{Catalog, ProtocolKind};
 use several_nodes::{Told, World};
 use std::collections::BTreeMap;
@@ -19,6 +19,8 @@ enum Change {
     ToLeap,
     ToTwoPhase,
     PrimaryKey,
+    DropKey,
+    Retype,
 }
 
 impl Change {
@@ -27,13 +29,32 @@ impl Change {
             Change::ToLeap => "ALTER DATABASE postgres SET (protocol = 'leap')",
             Change::ToTwoPhase => "ALTER DATABASE postgres SET (protocol = 'two_phase')",
             Change::PrimaryKey => "ALTER TABLE t ADD PRIMARY KEY (a)",
+            Change::DropKey => "ALTER TABLE t DROP CONSTRAINT t_pkey",
+            Change::Retype => "ALTER TABLE t ALTER a TYPE text",
         }
+    }
+
+    /// The table before the change.
+    fn table(self) -> &'static str {
+        match self {
+            Change::DropKey | Change::Retype => "CREATE TABLE t (a int PRIMARY KEY, b int)",
+            Change::ToLeap | Change::ToTwoPhase | Change::PrimaryKey => {
+                "CREATE TABLE t (a int, b int)"
+            }
+        }
+    }
+
+    /// Whether it can be made again.
+    fn repeats(self) -> bool {
+        !matches!(self, Change::PrimaryKey | Change::DropKey)
     }
 
     fn before(self) -> ProtocolKind {
         match self {
             Change::ToTwoPhase => ProtocolKind::Leap,
-            Change::ToLeap | Change::PrimaryKey => ProtocolKind::TwoPhase,
+            Change::ToLeap | Change::PrimaryKey | Change::DropKey | Change::Retype => {
+                ProtocolKind::TwoPhase
+            }
         }
     }
 
@@ -43,6 +64,8 @@ impl Change {
             Change::ToLeap => database.protocol == ProtocolKind::Leap,
             Change::ToTwoPhase => database.protocol == ProtocolKind::TwoPhase,
             Change::PrimaryKey => database.tables["t"].primary_constraint.is_some(),
+            Change::DropKey => database.tables["t"].primary_constraint.is_none(),
+            Change::Retype => database.tables["t"].columns[0].ty == Type::Text,
         }
     }
 }
@@ -79,10 +102,8 @@ fn one(
     [asker, other]
         .into_iter()
         .for_each(|shard| world.connect_client(shard));
-    assert_eq!(
-        world.run(asker, "CREATE TABLE t (a int, b int)"),
-        Told::Done
-    );
+    assert_eq!(world.run(asker, change.table()), Told::Done);
+    assert_eq!(world.run(asker, "INSERT INTO t VALUES (1, 2)"), Told::Done);
     world
         .hosts
         .get_mut(&asker)
@@ -149,7 +170,7 @@ fn one(
     let told = world.run(other, "CREATE TABLE u (a int)");
     assert_eq!(told, Told::Done);
     let told = world.run(other, change.sql());
-    let is_new = !is_done || change != Change::PrimaryKey;
+    let is_new = !is_done || change.repeats();
     assert_eq!(told == Told::Done, is_new, "{told:?}");
     world.go_on(1_000_000);
     assert!(change.is_done(&world.open_catalog()));
@@ -196,6 +217,14 @@ fn the_others_open_a_database_that_was_on_its_way_to_two_phase() {
 fn the_others_thaw_a_table_that_was_getting_a_primary_key() {
     let seen = all(Change::PrimaryKey, Fault::Kill, 3, asker());
     assert!(seen.undone > 10 && seen.done > 0, "{seen:?}");
+}
+
+#[test]
+fn the_others_thaw_a_table_whose_primary_key_was_changing() {
+    for change in [Change::DropKey, Change::Retype] {
+        let seen = all(change, Fault::Kill, 3, asker());
+        assert!(seen.undone > 10 && seen.done > 0, "{change:?}: {seen:?}");
+    }
 }
 
 /// Two of three nodes are lost, and node 1 cannot know what they would have decided. Node 1 says

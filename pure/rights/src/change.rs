@@ -44,6 +44,8 @@ pub enum RoleOption {
     Password(Option<Password>),
     /// Microseconds as in a `timestamptz`; `None`: for ever.
     ValidUntil(Option<i64>),
+    /// CONNECTION LIMIT; -1: none.
+    ConnectionLimit(i32),
     /// IN ROLE.
     MemberOf(Vec<String>),
     /// ROLE.
@@ -67,6 +69,17 @@ pub enum ObjectNames {
     All(ObjectKind, Vec<String>),
     /// Those that will be made: ALTER DEFAULT PRIVILEGES.
     ToCome(ObjectKind),
+    /// Functions and procedures, by their numbers.
+    Routines(Vec<u32>),
+    /// All functions or procedures, or both, in these schemas.
+    AllRoutines {
+        /// Functions are meant.
+        functions: bool,
+        /// Procedures are meant.
+        procedures: bool,
+        /// The schemas.
+        schemas: Vec<String>,
+    },
 }
 
 /// GRANT or REVOKE of privileges.
@@ -141,6 +154,11 @@ pub enum Change {
     DropOwned {
         roles: Vec<RoleName>,
         cascade: bool,
+    },
+    /// CONNECTION LIMIT of a database; -1: none.
+    ConnectionLimit {
+        database: String,
+        limit: i32,
     },
 }
 

@@ -38,7 +38,7 @@ pub use change::{Change, Grant, ObjectNames, Password, RoleName, RoleOption};
 pub use need::{Need, Needs};
 pub use object::{Object, ObjectKind, Target};
 pub use privilege::Privileges;
-pub use role::{By, Membership, Role, RoleId};
+pub use role::{By, Membership, Role, RoleId, Viewer};
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;

@@ -38,6 +38,8 @@ pub enum ObjectKind {
     Index,
     /// An enum type: everybody may use it.
     Type,
+    Function,
+    Procedure,
 }
 
 impl ObjectKind {
@@ -53,6 +55,7 @@ impl ObjectKind {
                 .with(Privileges::CONNECT),
             ObjectKind::Schema => Privileges::USAGE.with(Privileges::CREATE),
             ObjectKind::Type => Privileges::USAGE,
+            ObjectKind::Function | ObjectKind::Procedure => Privileges::EXECUTE,
             ObjectKind::Column => Privileges::INSERT
                 .with(Privileges::SELECT)
                 .with(Privileges::UPDATE)
@@ -65,6 +68,7 @@ impl ObjectKind {
         match self {
             ObjectKind::Database => Privileges::TEMPORARY.with(Privileges::CONNECT),
             ObjectKind::Type => Privileges::USAGE,
+            ObjectKind::Function | ObjectKind::Procedure => Privileges::EXECUTE,
             _ => Privileges::NONE,
         }
     }
@@ -80,6 +84,8 @@ impl ObjectKind {
             ObjectKind::Column => "column",
             ObjectKind::Index => "index",
             ObjectKind::Type => "type",
+            ObjectKind::Function => "function",
+            ObjectKind::Procedure => "procedure",
         }
     }
 

@@ -22,6 +22,28 @@ impl RoleId {
     pub const DATABASE_OWNER: RoleId = RoleId(6171);
 }
 
+/// Who looks at rows, as far as row security asks, and settings that decide on plans: these are
+/// made for one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct Viewer {
+    /// The role; [`RoleId::OWNER`] for all whom no policy concerns.
+    pub role: RoleId,
+    /// The setting `row_security`: off, a statement that policies concern is refused.
+    pub row_security: bool,
+    /// The setting `check_function_bodies`: off, the body of a new function may be wrong.
+    pub checks_bodies: bool,
+}
+
+impl Default for Viewer {
+    fn default() -> Viewer {
+        Viewer {
+            role: RoleId::OWNER,
+            row_security: true,
+            checks_bodies: true,
+        }
+    }
+}
+
 /// One role.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
@@ -38,6 +60,8 @@ pub struct Role {
     pub password: Option<String>,
     /// Until when the password is good: microseconds as in a `timestamptz`.
     pub valid_until: Option<i64>,
+    /// Sessions that it may have on a node; -1: no limit.
+    pub connection_limit: i32,
     /// The roles that it is a direct member of.
     pub memberships: Vec<Membership>,
 }

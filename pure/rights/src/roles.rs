@@ -59,6 +59,7 @@ impl Rights {
             bypass_rls: false,
             password: None,
             valid_until: None,
+            connection_limit: -1,
             memberships: Vec::new(),
         };
         self.roles.insert(id, Arc::new(role));
@@ -105,6 +106,7 @@ impl Rights {
                     role.password = text.as_ref().map(|password| password.0.clone());
                 }
                 RoleOption::ValidUntil(until) => role.valid_until = *until,
+                RoleOption::ConnectionLimit(limit) => role.connection_limit = *limit,
                 RoleOption::MemberOf(_) | RoleOption::Members(_) | RoleOption::Admins(_) => {}
             }
         }
@@ -140,6 +142,7 @@ impl Rights {
             bypass_rls: true,
             password: None,
             valid_until: None,
+            connection_limit: -1,
             memberships: Vec::new(),
         })
     }

@@ -3,14 +3,20 @@
 
 use super::plans::{Prepared, Site};
 use super::{Block, Session, SessionCx, errors};
+use base::full_name::temporary_of;
 use base::{SqlError, SqlState};
 use catalog::{Catalog, Command, Database};
 use pg_catalog::path;
 use plan::{DdlPlan, Plan, PlanKind};
-use rights::{By, Change, Privileges, Rights, Role, RoleId, Target, denied};
+use rights::{By, Change, Privileges, Rights, Role, RoleId, Target, Viewer, denied};
 use scram::Verifier;
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
+
+/// A version of the catalog, and by it the schemas in which names are looked up, and whose policies
+/// concern the rows.
+type Seen = (u64, Rc<[u32]>, Viewer);
 
 /// As whom a session acts, by the catalog of a version.
 pub(super) struct Acting {
@@ -24,8 +30,8 @@ pub(super) struct Acting {
     /// Names of both roles.
     pub(super) current: Box<str>,
     pub(super) session: Box<str>,
-    /// The schemas in which names are looked up, by the catalog of a version.
-    path: RefCell<Option<(u64, Rc<[u32]>)>>,
+    /// What plans are made for, by the catalog of a version.
+    seen: RefCell<Option<Seen>>,
 }
 
 impl Default for Acting {
@@ -37,8 +43,15 @@ impl Default for Acting {
             by: By::default(),
             current: Box::default(),
             session: Box::default(),
-            path: RefCell::default(),
+            seen: RefCell::default(),
         }
+    }
+}
+
+impl Acting {
+    /// Where names are looked up may have changed.
+    pub(super) fn forget_path(&self) {
+        self.seen.take();
     }
 }
 
@@ -63,35 +76,77 @@ impl Session {
     /// A setting has changed that may be the role.
     pub(super) fn forget_role(&mut self) {
         self.acting.version = u64::MAX;
-        self.acting.path.take();
+        self.acting.forget_path();
+    }
+
+    /// The database of the session in the present catalog.
+    pub(super) fn database<'c>(
+        &self,
+        cx: &'c SessionCx<'_>,
+    ) -> Result<&'c Arc<Database>, SqlError> {
+        let found = cx.catalog.databases.get(&*self.database);
+        found.ok_or_else(|| errors::no_database(&self.database))
     }
 
     /// For what plans of the session are made now.
     pub(super) fn site(&self, cx: &SessionCx<'_>) -> Site {
+        let (path, viewer) = self.seen(cx);
         Site {
             zone: self.settings.zone_name().into(),
-            path: self.path(cx),
+            path,
+            viewer,
         }
     }
 
     /// The schemas in which names are looked up.
     pub(super) fn path(&self, cx: &SessionCx<'_>) -> Rc<[u32]> {
+        self.seen(cx).0
+    }
+
+    /// The schemas in which names are looked up, and whose policies concern the rows.
+    fn seen(&self, cx: &SessionCx<'_>) -> (Rc<[u32]>, Viewer) {
         let version = cx.catalog.version;
-        if let Some((known, path)) = &*self.acting.path.borrow()
+        if let Some((known, path, viewer)) = &*self.acting.seen.borrow()
             && *known == version
         {
-            return path.clone();
+            return (path.clone(), *viewer);
         }
         let Some(database) = cx.catalog.databases.get(&*self.database) else {
-            return Rc::from([]);
+            return (Rc::from([]), Viewer::default());
         };
         let (current, _) = self.roles();
         let name = self.role_name(&cx.catalog.rights, current);
         let setting = self.settings.get("search_path").unwrap_or(path::DEFAULT);
-        let found = path::schemas(cx.catalog, database, (current, &name), setting);
+        let own = match path::names_temporary(setting) {
+            true => Some(temporary_of(self.pid)),
+            false => self.own_schema(),
+        };
+        let found = path::schemas(cx.catalog, database, (current, &name), own, setting);
         let found: Rc<[u32]> = found.into();
-        *self.acting.path.borrow_mut() = Some((version, found.clone()));
-        found
+        let viewer = self.viewer(cx.catalog, database);
+        *self.acting.seen.borrow_mut() = Some((version, found.clone(), viewer));
+        (found, viewer)
+    }
+
+    /// Whose policies concern the rows of a database. In one without row security all sessions
+    /// share their plans, and so do all whom no policy concerns.
+    fn viewer(&self, catalog: &Catalog, database: &Database) -> Viewer {
+        let checks_bodies = self.settings.get("check_function_bodies") != Some("off");
+        if database.row_security.is_empty() {
+            return Viewer {
+                checks_bodies,
+                ..Viewer::default()
+            };
+        }
+        let (current, _) = self.roles();
+        Viewer {
+            role: match catalog.rights.bypasses_rows(current) {
+                true => RoleId::OWNER,
+                false => current,
+            },
+            row_security: self.settings.get("row_security") != Some("off"),
+            checks_bodies,
+        }
     }
 
     /// The roles of the session: as which it acts, and of the session itself.
@@ -101,7 +156,8 @@ impl Session {
             Some(RoleId(number))
         };
         let session = kept(SESSION_ROLE).unwrap_or(self.acting.login);
-        (kept(ROLE).unwrap_or(session), session)
+        let current = self.filling_as().or_else(|| kept(ROLE));
+        (current.unwrap_or(session), session)
     }
 
     fn role_name(&self, rights: &Rights, id: RoleId) -> Box<str> {
@@ -133,7 +189,7 @@ impl Session {
             },
             current: current_name,
             session: session_name,
-            path: RefCell::default(),
+            seen: RefCell::default(),
         };
         if changed {
             self.facts_modes = None;
@@ -210,6 +266,7 @@ impl Session {
             let message = format!("permission denied for database \"{}\"", database.name);
             return Err(denied(message).detail("User does not have CONNECT privilege."));
         }
+        self.seat = self.link.seats.take(catalog, login, database)?;
         Ok(())
     }
 

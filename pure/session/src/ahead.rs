@@ -193,7 +193,9 @@ impl Session {
             declared: declared.into(),
             zone: site.zone,
             path: (*site.path).into(),
+            viewer: site.viewer,
             rows: cx.statistics.all(database.id),
+            values: cx.statistics.all_values(database.id),
         })))
     }
 
@@ -277,6 +279,7 @@ impl Session {
                 && *planning.declared == *declared
                 && planning.zone == site.zone
                 && *planning.path == *site.path
+                && planning.viewer == site.viewer
         });
         found.map(|at| planned.swap_remove(at).1)
     }

@@ -33,13 +33,14 @@ impl Block {
     }
 }
 
-/// Modes of a transaction. The isolation level is the one in force, not the one requested.
+/// Modes of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Modes {
+    /// The level in force, which is never weaker than the one asked for.
     pub(super) isolation: Isolation,
+    /// The level asked for, which SHOW tells.
+    pub(super) asked: Isolation,
     pub(super) read_only: bool,
-    /// Asked for as REPEATABLE READ, and given SERIALIZABLE.
-    pub(super) repeatable: bool,
     pub(super) deferrable: bool,
 }
 
@@ -47,8 +48,8 @@ impl Default for Modes {
     fn default() -> Self {
         Modes {
             isolation: Isolation::Serializable,
+            asked: Isolation::Serializable,
             read_only: false,
-            repeatable: false,
             deferrable: false,
         }
     }
@@ -77,7 +78,8 @@ impl ClockAsking {
         if !modes.read_only || modes.isolation == Isolation::ReadCommitted {
             return false;
         }
-        if modes.repeatable || modes.deferrable || attempt > 1 {
+        let repeatable = modes.asked == Isolation::RepeatableRead;
+        if repeatable || modes.deferrable || attempt > 1 {
             return true;
         }
         if core::mem::take(&mut self.trusted) {
@@ -115,13 +117,30 @@ pub(super) fn ends_block(command: &SessionCommand) -> bool {
 }
 
 impl Session {
+    pub(crate) fn undo_txn(&mut self, cx: &mut SessionCx<'_>) {
+        self.roll_back(cx);
+        self.restore_settings();
+        self.untell();
+    }
+
+    /// An error that ends the connection.
+    pub(super) fn fatal(&mut self, cx: &mut SessionCx<'_>, error: SqlError) {
+        self.roll_back(cx);
+        self.leave_changes(cx);
+        self.activity = Activity::Idle;
+        self.say(Reply::Error(Severity::Fatal, error), Position(0));
+        self.say(Reply::Close, Position(0));
+        self.release(cx);
+        self.close();
+    }
+
     /// Modes of a transaction that sets none.
     pub(super) fn default_modes(&self) -> Modes {
         let knobs = &self.settings.knobs;
         Modes {
             isolation: given(knobs.default_isolation),
+            asked: knobs.default_isolation,
             read_only: knobs.default_read_only,
-            repeatable: knobs.default_isolation == Isolation::RepeatableRead,
             deferrable: knobs.default_deferrable,
         }
     }
@@ -139,6 +158,7 @@ impl Session {
     pub(super) fn enter_implicit_block(&mut self) {
         if self.block == Block::None {
             self.block = Block::Implicit;
+            self.holds.tables.clear();
             self.modes = self.default_modes();
         }
     }
@@ -152,6 +172,7 @@ impl Session {
             Block::None => {
                 self.modes = self.default_modes();
                 self.block_time = Some(cx.now);
+                self.holds.tables.clear();
             }
             // Statements of this query string that have run become part of the block.
             Block::Implicit => {}
@@ -186,7 +207,7 @@ impl Session {
                 return Err(SqlError::new(SqlState::ACTIVE_TXN, text));
             }
             self.modes.isolation = isolation;
-            self.modes.repeatable = asked == Isolation::RepeatableRead;
+            self.modes.asked = asked;
         }
         if let Some(deferrable) = modes.deferrable {
             if started {
@@ -209,8 +230,9 @@ impl Session {
         match self.block {
             Block::Failed => {
                 self.undo_txn(cx);
+                self.doom_made(0);
                 self.after_block(chain);
-                self.complete(Tag::Word("ROLLBACK"));
+                self.undo_changes(cx, Position(0));
                 return;
             }
             Block::None | Block::Implicit if chain => {
@@ -225,7 +247,9 @@ impl Session {
             }
             Block::Explicit => {}
         }
-        self.end_txn(cx, Ending::Commit { chain });
+        if self.changes.is_none() || !self.ends_changes(cx, chain) {
+            self.end_txn(cx, Ending::Commit { chain });
+        }
     }
 
     pub(super) fn rollback_command(&mut self, cx: &mut SessionCx<'_>, chain: bool) {
@@ -240,10 +264,11 @@ impl Session {
             );
         }
         self.undo_txn(cx);
+        self.doom_made(0);
         self.steps.clear();
         self.at = 0;
         self.after_block(chain);
-        self.complete(Tag::Word("ROLLBACK"));
+        self.undo_changes(cx, Position(0));
     }
 
     /// A block has ended; with `chain` the next one begins with the same modes.
@@ -251,6 +276,7 @@ impl Session {
         self.close_portals();
         self.savepoints = Savepoints::default();
         self.block_time = None;
+        self.holds.tables.clear();
         self.block = if chain { Block::Explicit } else { Block::None };
     }
 
@@ -265,8 +291,14 @@ impl Session {
             self.fail_ending(cx, error, wait);
             return;
         }
-        if self.owes {
-            return self.check_owed(cx);
+        if let Some(text) = self.next_emptied(cx) {
+            return self.run_at_end(cx, &text);
+        }
+        if core::mem::take(&mut self.owes) {
+            return self.run_at_end(cx, "SET CONSTRAINTS ALL IMMEDIATE");
+        }
+        if self.changes.is_some() && self.adopts(cx) {
+            return;
         }
         self.activity = Activity::Ending;
         self.tell(cx, ToTxn::Commit);
@@ -278,7 +310,6 @@ impl Session {
             ("VACUUM", Block::Implicit | Block::Explicit | Block::Failed) => {
                 self.fail(cx, not_in_block(tag), Position(0));
             }
-            ("LOCK TABLE", Block::None) => self.fail(cx, no_block(tag), Position(0)),
             _ => self.complete(Tag::Word(tag)),
         }
     }
@@ -290,18 +321,15 @@ impl Session {
         self.complete(Tag::Word("SET CONSTRAINTS"));
     }
 
-    /// Has the checks made that were put off; the end of the transaction follows.
-    fn check_owed(&mut self, cx: &mut SessionCx<'_>) {
-        self.owes = false;
-        let start = match self.own_statement(cx, "SET CONSTRAINTS ALL IMMEDIATE") {
+    /// Runs a statement of the session's own; the end of the transaction follows.
+    fn run_at_end(&mut self, cx: &mut SessionCx<'_>, text: &str) {
+        let start = match self.own_statement(cx, text) {
             Ok(start) => start,
             Err(error) => return self.fail_ending(cx, error, Position(0)),
         };
         let plan = start.prepared.plan.clone();
         let plan = plan.expect("the text is a statement");
-        let timeout_us = self.settings.knobs.statement_timeout_us;
-        let begun = || self.timeout_from(cx.now).after(timeout_us);
-        let deadline = (timeout_us > 0).then(begun);
+        let deadline = self.time_limit(cx.now);
         self.run_own(cx, start, plan, deadline);
     }
 
@@ -323,6 +351,7 @@ impl Session {
             }
             Outcome::Unknown => {
                 self.txn = None;
+                self.abandon_changes();
                 self.fail_ending(cx, errors::unknown_outcome(), wait);
             }
         }
@@ -330,6 +359,9 @@ impl Session {
 
     /// The transaction has failed to commit.
     pub(super) fn fail_ending(&mut self, cx: &mut SessionCx<'_>, error: SqlError, wait: Position) {
+        if self.fails_changes(cx, &error, wait) {
+            return;
+        }
         // A failed COMMIT ends the block all the same.
         self.block = Block::None;
         self.savepoints = Savepoints::default();
@@ -353,7 +385,8 @@ impl Session {
         {
             Ending::Commit { chain } => {
                 self.after_block(chain);
-                self.say(Reply::CommandComplete(Tag::Word("COMMIT")), wait);
+                self.settle_temporary();
+                self.settle_changes(cx, wait);
             }
             Ending::Batch | Ending::Sync => {
                 self.after_block(false);
@@ -393,7 +426,7 @@ impl Session {
     }
 }
 
-fn no_block(what: &str) -> SqlError {
+pub(super) fn no_block(what: &str) -> SqlError {
     let message = format!("{what} can only be used in transaction blocks");
     SqlError::new(SqlState::NO_ACTIVE_TXN, message)
 }

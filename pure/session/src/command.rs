@@ -2,6 +2,7 @@
 
 use super::acting::{ROLE, SESSION_ROLE, is_acting};
 use super::block::Modes;
+use super::lists::Noted;
 use super::run::Start;
 use super::settings::isolation_name;
 use super::{Block, Session, SessionCx, errors};
@@ -67,7 +68,13 @@ impl Session {
                 let rows = self.transaction_cost();
                 return self.give_rows(&start, rows, Tag::Word("SHOW"));
             }
-            SessionCommand::Discard => self.discard(cx),
+            SessionCommand::Do(block) => return self.do_block(cx, block, start),
+            SessionCommand::Discard => return self.discard(cx),
+            SessionCommand::DiscardSequences => {
+                self.forget_sequences();
+                Ok("DISCARD SEQUENCES")
+            }
+            SessionCommand::DiscardTemporary => return self.discard_temporary(cx, "DISCARD TEMP"),
             SessionCommand::Deallocate(name) => self.deallocate(name.as_deref()),
             SessionCommand::Prepare {
                 name,
@@ -102,7 +109,7 @@ impl Session {
             .to_ascii_lowercase();
         let modes = self.present_modes();
         Some(match &*lower {
-            "transaction_isolation" => isolation_name(modes.isolation).to_owned(),
+            "transaction_isolation" => isolation_name(modes.asked).to_owned(),
             "transaction_read_only" => on_off(modes.read_only).to_owned(),
             "transaction_deferrable" => on_off(modes.deferrable).to_owned(),
             "session_authorization" => self.acting.session.to_string(),
@@ -137,13 +144,13 @@ impl Session {
             .map(|(name, value)| text(name, value))
             .collect();
         let Modes {
-            isolation,
+            isolation: _,
+            asked,
             read_only,
-            repeatable: _,
             deferrable,
         } = self.modes;
-        if isolation != Isolation::Serializable {
-            settings.push(text("transaction_isolation", isolation_name(isolation)));
+        if asked != Isolation::Serializable {
+            settings.push(text("transaction_isolation", isolation_name(asked)));
         }
         if read_only {
             settings.push(text("transaction_read_only", "on"));
@@ -337,31 +344,44 @@ impl Session {
         Ok(rows)
     }
 
-    fn discard(&mut self, cx: &mut SessionCx<'_>) -> Result<&'static str, SqlError> {
+    fn discard(&mut self, cx: &mut SessionCx<'_>) {
         if self.block != Block::None {
             let message = "DISCARD ALL cannot run inside a transaction block";
-            return Err(SqlError::new(SqlState::ACTIVE_TXN, message));
+            let error = SqlError::new(SqlState::ACTIVE_TXN, message);
+            return self.fail(cx, error, Position(0));
         }
         self.close_portals();
         self.cursors.clear();
         self.prepared.clear();
+        self.noted.clear();
         self.settings.keep(ROLE, None, false, false);
         self.settings.keep(SESSION_ROLE, None, false, false);
         self.settings.reset_all(false);
         self.settings_changed();
         self.leave_others(cx);
-        Arc::make_mut(&mut self.facts).currval.clear();
-        Ok("DISCARD ALL")
+        self.forget_sequences();
+        self.discard_temporary(cx, "DISCARD ALL");
+    }
+
+    /// The session has drawn no number from a sequence, for `currval` and `lastval`.
+    fn forget_sequences(&mut self) {
+        let facts = Arc::make_mut(&mut self.facts);
+        facts.currval.clear();
+        facts.drawn_last = None;
     }
 
     fn deallocate(&mut self, name: Option<&str>) -> Result<&'static str, SqlError> {
         match name {
             None => {
                 self.prepared.clear();
+                self.noted.clear();
                 Ok("DEALLOCATE ALL")
             }
             Some(name) => match self.prepared.remove(name) {
-                Some(_) => Ok("DEALLOCATE"),
+                Some(_) => {
+                    self.noted.remove(name);
+                    Ok("DEALLOCATE")
+                }
                 None => Err(errors::no_statement(name)),
             },
         }
@@ -386,6 +406,11 @@ impl Session {
             let message = "only queries and data changes can be prepared";
             return Err(SqlError::new(SqlState::SYNTAX, message));
         }
+        let noted = Noted {
+            at: cx.now,
+            text: Some(statement.source().0.clone()),
+        };
+        self.noted.insert(name.to_owned(), noted);
         self.prepared.insert(name.to_owned(), prepared);
         Ok("PREPARE")
     }
@@ -449,12 +474,13 @@ fn argument(ty: Type, arg: &Datum) -> Result<Datum, SqlError> {
     let own = match (ty, arg) {
         (_, Datum::Null) => return Ok(Datum::Null),
         (Type::Numeric(_), Datum::Int(number)) => Datum::Decimal((*number).into()),
-        (Type::Float4 | Type::Float8, Datum::Int(_) | Datum::Decimal(_)) => {
+        (Type::Float4 | Type::Float8, Datum::Int(_) | Datum::Decimal(_) | Datum::Large(_)) => {
             Datum::Float(arg.as_float().unwrap_or_default())
         }
         (ty, Datum::Decimal(number)) if ty.is_integer() => {
             return base::text::parse(ty, &number.round(0)?.to_string());
         }
+        (ty, Datum::Large(number)) if ty.is_text() => number.to_string().into(),
         (ty, Datum::Int(number)) if ty.is_text() => number.to_string().into(),
         (ty, Datum::Decimal(number)) if ty.is_text() => number.to_string().into(),
         _ => arg.clone(),

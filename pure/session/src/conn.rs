@@ -1,6 +1,7 @@
 //! The connection of a session: its number, its addresses, and the backend number by which clients
 //! name it.
 
+use crate::limits::Seats;
 use base::ShardId;
 use expr::Ends;
 
@@ -19,6 +20,10 @@ pub struct Link {
     pub log_min_us: Option<u64>,
     /// Whether the node has that many connections without this one: it is refused (53300).
     pub is_refused: bool,
+    /// The sessions of the node by role and database.
+    pub seats: Seats,
+    /// Whether the host wants to know of logins and changes.
+    pub audits: bool,
 }
 
 /// Number of connections that a node accepts unless its host says otherwise; shown by the setting.

@@ -92,6 +92,7 @@ impl Session {
                 return self.unexpected(cx, b'D');
             }
             ClientMessage::Execute { .. } => return self.unexpected(cx, b'E'),
+            ClientMessage::FunctionCall { .. } => return self.unexpected(cx, b'F'),
             ClientMessage::CloseStatement(_) | ClientMessage::ClosePortal(_) => {
                 return self.unexpected(cx, b'C');
             }

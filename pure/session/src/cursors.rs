@@ -6,7 +6,7 @@
 use super::run::Start;
 use super::{Block, Session, SessionCx, errors};
 use crate::message::{StatementNo, ToTxn};
-use base::{OutColumn, Position, RowBatch, SqlError, SqlState};
+use base::{Datum, OutColumn, Position, RowBatch, SqlError, SqlState, Time};
 use expr::rows::datums_heap_bytes;
 use parse::session::{Declaration, Direction};
 use plan::PlanKind;
@@ -18,6 +18,8 @@ pub(super) struct Declaring {
     name: String,
     backward: bool,
     holds: bool,
+    /// The text of DECLARE.
+    text: Arc<str>,
     rows: Gathered,
     /// The last of the positions that its rows wait for.
     wait: Position,
@@ -31,17 +33,40 @@ impl Declaring {
     }
 }
 
+/// A statement's rows are kept by this name, to be read forward.
+pub(super) fn keeping(name: String) -> Box<Declaring> {
+    Box::new(Declaring {
+        name,
+        backward: false,
+        holds: false,
+        text: Arc::from(""),
+        rows: Gathered::default(),
+        wait: Position(0),
+    })
+}
+
 /// A cursor between its DECLARE and its end: that of its transaction, unless it is WITH HOLD.
 pub(super) struct DeclaredCursor {
     columns: Arc<[OutColumn]>,
     backward: bool,
     holds: bool,
+    /// The text of DECLARE.
+    text: Arc<str>,
+    /// When it was declared.
+    since: Time,
     /// Its transaction has committed, so that no other takes it away.
     kept: bool,
     rows: Gathered,
     /// Number of the present row, from 1; 0: before the first; one more than there are: behind the
     /// last.
     at: u64,
+}
+
+impl DeclaredCursor {
+    /// Its text, whether it is WITH HOLD, whether it can be read backward, and since when it is.
+    pub(super) fn told(&self) -> (&str, bool, bool, Time) {
+        (&self.text, self.holds, self.backward, self.since)
+    }
 }
 
 /// Rows in the order of their coming.
@@ -77,7 +102,7 @@ impl Gathered {
 }
 
 fn batch_bytes(batch: &RowBatch) -> i64 {
-    let values = batch.datums.capacity() * size_of::<base::Datum>() + size_of::<(u64, RowBatch)>();
+    let values = batch.datums.capacity() * size_of::<Datum>() + size_of::<(u64, RowBatch)>();
     i64::try_from(values + datums_heap_bytes(&batch.datums)).unwrap_or(i64::MAX)
 }
 
@@ -190,6 +215,7 @@ impl Session {
                         name: name.clone(),
                         backward: *backward,
                         holds: *holds,
+                        text: statement.source().0.clone(),
                         rows: Gathered::default(),
                         wait: Position(0),
                     })),
@@ -266,12 +292,36 @@ impl Session {
             columns: step.plan.columns.clone(),
             backward: declaring.backward,
             holds: declaring.holds,
+            text: declaring.text.clone(),
+            since: self.statement_since,
             kept: false,
             rows: core::mem::take(&mut declaring.rows),
             at: 0,
         };
         self.cursors.insert(declaring.name.clone(), cursor);
         (Tag::Word("DECLARE CURSOR"), wait)
+    }
+
+    /// Number of rows that are kept by a name.
+    pub(super) fn kept_rows(&self, name: &str) -> u64 {
+        self.cursors
+            .get(name)
+            .map_or(0, |cursor| cursor.rows.count())
+    }
+
+    /// The row of a number, from 0, of those that are kept by a name.
+    pub(super) fn kept_row(&self, name: &str, number: u64) -> Option<Vec<Datum>> {
+        let cursor = self.cursors.get(name)?;
+        if number >= cursor.rows.count() {
+            return None;
+        }
+        let mut row = RowBatch::new(cursor.columns.len());
+        cursor.rows.copy(number + 1, &mut row);
+        Some(row.datums)
+    }
+
+    pub(super) fn forget_rows(&mut self, name: &str) {
+        self.cursors.remove(name);
     }
 
     /// The columns of a cursor, if there is one of this name.
@@ -382,6 +432,7 @@ impl Session {
         if !batch.is_empty() {
             self.say(Reply::Rows(columns, formats, batch), Position(0));
         }
+        self.statement_rows |= movement.count;
         Ok(Tag::Count("FETCH", movement.count))
     }
 
@@ -439,7 +490,6 @@ fn check_formats(columns: &[OutColumn], formats: &[Format]) -> Result<(), SqlErr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::Datum;
 
     #[test]
     fn movements_end_beyond_the_rows() {

@@ -30,6 +30,39 @@ pub(super) fn lock_timeout() -> SqlError {
     SqlError::new(SqlState::LOCK_NOT_AVAILABLE, message)
 }
 
+/// 55P03: NOWAIT, and a table is locked.
+pub(super) fn table_locked(lock: &plan::LockPlan) -> SqlError {
+    let name = lock
+        .names
+        .first()
+        .map_or("", |name| base::full_name::own(name));
+    could_not_lock(name)
+}
+
+/// 55P03: NOWAIT, and this table is locked.
+pub fn could_not_lock(name: &str) -> SqlError {
+    let message = format!("could not obtain lock on relation \"{name}\"");
+    SqlError::new(SqlState::LOCK_NOT_AVAILABLE, message)
+}
+
+/// 40P01: it may be that transactions wait for locks of tables and rows of each other.
+pub fn circle_of_tables() -> SqlError {
+    SqlError::new(SqlState::DEADLOCK, "deadlock detected")
+        .detail("The transaction has waited for a lock of a table, while others may wait for it.")
+        .hint("Lock tables before the transaction does anything else.")
+}
+
+/// 55P03: the open block of another session has changed the same.
+pub fn shut(session: Option<i32>) -> SqlError {
+    let message = "the schema is changed by an open transaction block of another session";
+    let error = SqlError::new(SqlState::LOCK_NOT_AVAILABLE, message)
+        .hint("Run the statement again when that block has ended.");
+    match session {
+        Some(session) => error.detail(format!("The backend number of that session is {session}.")),
+        None => error,
+    }
+}
+
 pub(super) fn statement_timeout() -> SqlError {
     SqlError::new(
         SqlState::QUERY_CANCELED,
@@ -162,12 +195,11 @@ pub fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlError {
         AbortReason::LockTimeout { key, holder } => of_row(lock_timeout(), key, &|place| {
             format!("Waited for {place}, on which transaction {holder} has a lock.")
         }),
+        AbortReason::MoveTimeout(key) => of_row(lock_timeout(), key, &waited_elsewhere),
         AbortReason::InDoubt(wait) => in_doubt(place(&wait.key, database), wait),
         AbortReason::ParticipantLost(shard) => conflict(&undone(*shard, "restarted"))
             .detail("The node lost its part of the transaction."),
-        AbortReason::CutOff(shard) => conflict(&undone(*shard, "was cut off")).detail(
-            "The node could not reach the one that runs the transaction, and gave its part up.",
-        ),
+        AbortReason::CutOff(shard) => conflict(&undone(*shard, "was cut off")).detail(CUT_OFF),
         AbortReason::Unreachable(shard) => {
             conflict(&undone(*shard, AWAY)).detail("Nothing was committed.")
         }
@@ -218,11 +250,19 @@ pub fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlError {
     }
 }
 
+fn waited_elsewhere(place: &str) -> String {
+    format!("Waited for {place}, which another shard has.")
+}
+
 /// Adds the rule of docs/rules to the end of the detail.
 fn cite(error: SqlError, rule: &str) -> SqlError {
     let cited = format!("{} (Rule {rule}.)", error.fields().detail);
     error.detail(cited)
 }
+
+/// What a node did that was cut off.
+const CUT_OFF: &str =
+    "The node could not reach the one that runs the transaction, and gave its part up.";
 
 /// State of a node that counts as away.
 const AWAY: &str = "cannot be reached";
@@ -321,6 +361,36 @@ fn format_value(ty: Type, datum: &Datum, out: &mut Vec<u8>) {
     } else {
         base::text::format(ty, datum, out);
     }
+}
+
+/// A statement that changes something in a READ ONLY transaction.
+pub(super) fn read_only(tag: &str) -> SqlError {
+    let message = format!("cannot execute {tag} in a read-only transaction");
+    SqlError::new(SqlState::READ_ONLY_TXN, message)
+}
+
+/// SELECT with the clause by which it locks rows, for the message of a refusal.
+pub(super) fn locking_verb(text: &str) -> &'static str {
+    let words: Vec<String> = text
+        .split_whitespace()
+        .map(str::to_ascii_uppercase)
+        .collect();
+    let clause = words.windows(2).find(|pair| pair[0] == "FOR");
+    match clause.map(|pair| &*pair[1]) {
+        Some("NO") => "SELECT FOR NO KEY UPDATE",
+        Some("KEY") => "SELECT FOR KEY SHARE",
+        Some(word) if word.starts_with("SHARE") => "SELECT FOR SHARE",
+        _ => "SELECT FOR UPDATE",
+    }
+}
+
+/// First word of a statement, for the message of a refusal.
+pub(super) fn verb(text: &str) -> String {
+    let word = text
+        .trim_start()
+        .split(|c: char| !c.is_ascii_alphabetic())
+        .next();
+    word.unwrap_or_default().to_ascii_uppercase()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The extended query protocol: Parse, Bind, Describe, Execute, Close, Sync.
 
+use super::lists::Noted;
 use super::plans::Prepared;
 use super::portal::{Portal, PortalState, check_counts, decode_params};
 use super::run::{Ending, Start};
@@ -69,6 +70,8 @@ impl Session {
                 if name.is_empty() {
                     self.unnamed = Some(prepared);
                 } else {
+                    let (at, text) = (cx.now, None);
+                    self.noted.insert(name.clone(), Noted { at, text });
                     self.prepared.insert(name, prepared);
                 }
                 self.say(Reply::ParseComplete, Position(0));
@@ -120,7 +123,9 @@ impl Session {
         let prepared = self.find(&bind.statement)?.clone();
         let wanted = prepared.plan.as_ref().map_or(0, |plan| plan.params.len());
         check_counts(&bind.statement, wanted, &bind.formats, &bind.params)?;
-        if self.block == Block::Failed && !ends_block(&prepared) {
+        // An empty statement can be parsed in a failed block, but not bound.
+        let is_empty = prepared.plan.is_none();
+        if self.block == Block::Failed && (is_empty || !ends_block(&prepared)) {
             return Err(errors::in_failed_block());
         }
         if self.portals.contains_key(&*bind.portal) || self.cursors.contains_key(&*bind.portal) {
@@ -361,6 +366,7 @@ impl Session {
             rows_max => rows.take_front(rows_max),
         };
         let suspended = start.rows_max > 0 && front.rows == start.rows_max;
+        self.statement_rows |= tag.count();
         if !front.is_empty() {
             self.say(Reply::Rows(columns, formats, front), Position(0));
         }
@@ -377,7 +383,10 @@ impl Session {
     pub(super) fn on_close_statement(&mut self, name: &str) {
         match name {
             "" => self.unnamed = None,
-            _ => drop(self.prepared.remove(name)),
+            _ => {
+                self.prepared.remove(name);
+                self.noted.remove(name);
+            }
         }
         self.say(Reply::CloseComplete, Position(0));
     }
@@ -438,4 +447,14 @@ fn ends_block(prepared: &Prepared) -> bool {
         Some(PlanKind::Session(command)) => super::block::ends_block(command),
         Some(_) => false,
     }
+}
+
+/// Whether a message is handled even after an error in the extended protocol.
+pub(super) fn ends_skipping(message: &ClientMessage) -> bool {
+    matches!(
+        message,
+        ClientMessage::Sync
+            | ClientMessage::Terminate
+            | ClientMessage::Malformed { fatal: true, .. }
+    )
 }

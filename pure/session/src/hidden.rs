@@ -1,7 +1,8 @@
 //! What an error does not tell a role: values of columns that the role may not read.
 //!
 //! A role that may write a table, and not read it, would learn from the details of a constraint's
-//! error what else stands in the row that it has changed, or in the rows that refer to it.
+//! error what else stands in the row that it has changed, or in the rows that refer to it. So it
+//! would of a table whose policies hide rows from it.
 
 use super::{Session, SessionCx};
 use base::{SqlError, SqlState};
@@ -38,7 +39,8 @@ fn shown(catalog: &Catalog, database: &Database, role: RoleId, error: SqlError) 
         let own = rights.column_privileges(role, &target, *column, owner);
         own.has(Privileges::SELECT)
     };
-    if whole.has(Privileges::SELECT) || columns.iter().all(reads) {
+    let guarded = catalog.rows_guarded(database, table.id, role).is_some();
+    if !guarded && (whole.has(Privileges::SELECT) || columns.iter().all(reads)) {
         return error;
     }
     let detail = match error.state() {
@@ -52,11 +54,7 @@ fn shown(catalog: &Catalog, database: &Database, role: RoleId, error: SqlError) 
 fn told<'c>(database: &'c Database, error: &SqlError) -> Option<(&'c Table, Vec<u16>)> {
     let fields = error.fields();
     let table = &**database.table(&fields.table)?;
-    let every = || {
-        let visible = table.columns.iter().enumerate();
-        let visible = visible.filter(|(_, column)| !column.hidden);
-        visible.map(|(at, _)| at as u16).collect()
-    };
+    let every = || table.shown();
     match error.state() {
         SqlState::NOT_NULL | SqlState::CHECK => Some((table, every())),
         SqlState::UNIQUE => {
@@ -103,6 +101,7 @@ mod tests {
         let columns = columns.iter().map(|column| IndexColumn {
             column: *column,
             descending: false,
+            nulls_first: false,
         });
         Index {
             id: IndexId(0),
@@ -113,8 +112,11 @@ mod tests {
             slot_columns: Vec::new(),
             predicate: None,
             included: Vec::new(),
+            classes: Vec::new(),
             nulls_equal: false,
             building: false,
+            deferral: Deferral::Never,
+            of_key: false,
         }
     }
 

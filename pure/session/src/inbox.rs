@@ -1,5 +1,6 @@
 //! Messages of a client that were not handled yet, and their memory.
 
+use crate::{Activity, Life, Session};
 use std::collections::VecDeque;
 use wire::ClientMessage;
 
@@ -17,6 +18,12 @@ impl Inbox {
     pub(super) fn push(&mut self, message: ClientMessage) {
         self.bytes += weight(&message);
         self.messages.push_back(message);
+    }
+
+    /// Puts a message before the others.
+    pub(super) fn push_front(&mut self, message: ClientMessage) {
+        self.bytes += weight(&message);
+        self.messages.push_front(message);
     }
 
     pub(super) fn pop(&mut self) -> Option<ClientMessage> {
@@ -59,6 +66,38 @@ impl Inbox {
     }
 }
 
+impl Session {
+    /// Keeps a message and does nothing yet: the call for the next one, which has come as well,
+    /// handles both. Answers the message if it cannot wait, as data of a COPY.
+    pub fn queue(&mut self, message: ClientMessage) -> Option<ClientMessage> {
+        if self.life != Life::Open || self.copying_in() {
+            return Some(message);
+        }
+        self.is_ready = false;
+        self.inbox.push(message);
+        None
+    }
+
+    /// Messages of the client that were not taken up.
+    #[inline]
+    pub fn waiting(&self) -> usize {
+        self.inbox.len()
+    }
+
+    /// Bytes of the client's messages and COPY data that were not handled. A host stops reading
+    /// from a client with many. 0 while the next message decides how one is handled.
+    pub fn backlog_bytes(&self) -> usize {
+        let copying = matches!(self.activity, Activity::Running);
+        let step = self.steps.get(self.at).filter(|_| copying);
+        let waiting = if self.inbox.len() > 1 {
+            self.inbox.bytes()
+        } else {
+            0
+        };
+        waiting + step.map_or(0, |step| step.copy_bytes)
+    }
+}
+
 /// Bytes of memory of a message, about.
 fn weight(message: &ClientMessage) -> usize {
     let content = match message {
@@ -70,7 +109,7 @@ fn weight(message: &ClientMessage) -> usize {
         | ClientMessage::CopyFail(text)
         | ClientMessage::Execute { portal: text, .. } => text.len(),
         ClientMessage::Parse { name, text, types } => name.len() + text.len() + 4 * types.len(),
-        ClientMessage::Bind { params, .. } => {
+        ClientMessage::Bind { params, .. } | ClientMessage::FunctionCall { args: params, .. } => {
             let values = params.iter().flatten().map(Vec::len);
             values.sum::<usize>() + size_of::<Option<Vec<u8>>>() * params.len()
         }

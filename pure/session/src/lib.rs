@@ -25,9 +25,11 @@
 
 mod acting;
 mod ahead;
+mod audit;
 pub mod away;
 pub mod barrier;
 mod block;
+mod changes;
 mod command;
 mod conn;
 mod copy;
@@ -36,16 +38,23 @@ mod cursors;
 mod ddl;
 pub mod errors;
 mod extended;
+mod fastpath;
 mod fills;
+mod fragments;
 mod hidden;
 mod inbox;
 mod kept;
+mod limits;
 mod listen;
+mod lists;
 pub mod message;
 mod names;
+mod objects;
+mod own;
 mod plans;
 mod portal;
 mod preparing;
+mod program;
 mod quiesced;
 mod retry;
 mod rides;
@@ -56,23 +65,31 @@ mod shapes;
 mod simple;
 mod slow;
 mod startup;
+mod statements;
 mod statistics;
 mod status;
+mod table_locks;
+mod temporary;
 pub mod undone;
 
+pub use audit::AuditEntry;
 pub use away::Away;
 pub use barrier::Barrier;
+pub use changes::end_block;
 pub use conn::{ConnId, Link, connections_default, pid_of, pid_shard};
+pub use limits::{Count, Place, Seats};
 pub use plans::PlanCache;
 pub use preparing::{Leftovers, Preparation, PreparationResult};
 pub use slow::SlowStatement;
+pub use statements::{ENTRIES_MAX as STATEMENTS_MAX, Statements};
 pub use statistics::Statistics;
 pub use status::Description;
+pub use temporary::drop_schema;
 
 use ahead::{Ahead, Awaited};
 use base::{Position, ShardId, SqlError, TableId, Time, Ts};
 use block::{Block, ClockAsking, Modes};
-use catalog::{Catalog, Database};
+use catalog::Catalog;
 use cost::LastTxn;
 use cursors::DeclaredCursor;
 use ddl::DdlWait;
@@ -91,14 +108,14 @@ use simple::QueryString;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
+use temporary::Temporary;
 use txn::Counters;
 use wire::{ClientMessage, Reply, Severity};
 
 /// Number of batches of rows between the executor and the client's socket.
 pub const CREDIT_BATCHES: u32 = 4;
 
-/// Number of replies above which a query string or pipeline gets them before its end; the session
-/// then does not run the statements so far again.
+/// Replies above which a query string or pipeline gets them before its end, and runs no more again.
 const HELD_REPLIES_MAX: usize = 4096;
 
 /// Longest wait, in microseconds, for a message behind an Execute that is the last received. A
@@ -186,6 +203,8 @@ pub struct Session {
     acting: Box<acting::Acting>,
     clocks: ClockAsking,
     prepared: BTreeMap<String, Rc<Prepared>>,
+    /// What was noted of these.
+    noted: BTreeMap<String, lists::Noted>,
     unnamed: Option<Rc<Prepared>>,
     portals: BTreeMap<String, Portal>,
     unnamed_portal: Option<Portal>,
@@ -231,8 +250,14 @@ pub struct Session {
     /// What follows the end of the transaction.
     ending: Option<Ending>,
     retry: Option<Retry>,
+    /// The DO under way.
+    program: Option<Box<program::Running>>,
     /// The table that a statement makes and fills.
     filling: Option<Box<fills::Filling>>,
+    /// The statement that runs when the tables of large objects have been made.
+    making: Option<Box<run::Start>>,
+    /// Replies of statements are not the client's: of a DO, or of a call by number.
+    calling: bool,
     /// Priority of a transaction that failed with 40001, for the client's own retry, and its end.
     carried: Option<(Time, Ts, u32)>,
     /// Attempts that were given up cannot commit any more from this position on.
@@ -247,8 +272,14 @@ pub struct Session {
     statement_since: Time,
     /// Its end has not been noted.
     is_timed: bool,
+    /// Its rows so far; [`statements::UNCOUNTED`]: it has failed, or is not counted.
+    statement_rows: u64,
     /// Statements that took long, until the host is told.
     slow: Vec<SlowStatement>,
+    /// Logins and changes, until the host is told.
+    audited: Vec<AuditEntry>,
+    /// Its place among the sessions of its role and its database.
+    seat: Option<limits::Seat>,
     /// When the open or last transaction began.
     txn_since: Time,
     last_txn: LastTxn,
@@ -261,6 +292,12 @@ pub struct Session {
     is_ready: bool,
     /// What it listens to, and what it tells. `None`: nothing, as most.
     listening: Option<Box<Listening>>,
+    /// What it has made for itself. `None`: nothing.
+    temporary: Option<Box<Temporary>>,
+    /// Schema changes of the open block. `None`: there are none.
+    changes: Option<Box<changes::Changes>>,
+    /// What it has to do with locks of tables.
+    holds: table_locks::Holds,
 }
 
 impl Session {
@@ -280,6 +317,7 @@ impl Session {
             acting: Box::default(),
             clocks: ClockAsking::default(),
             prepared: BTreeMap::new(),
+            noted: BTreeMap::new(),
             unnamed: None,
             portals: BTreeMap::new(),
             unnamed_portal: None,
@@ -308,7 +346,10 @@ impl Session {
             activity: Activity::Idle,
             ending: None,
             retry: None,
+            program: None,
             filling: None,
+            making: None,
+            calling: false,
             carried: None,
             true_from: Position(0),
             seen: Ts::ZERO,
@@ -316,7 +357,10 @@ impl Session {
             sent: None,
             statement_since: Time(0),
             is_timed: false,
+            statement_rows: 0,
             slow: Vec::new(),
+            audited: Vec::new(),
+            seat: None,
             txn_since: Time(0),
             last_txn: LastTxn::default(),
             since: Time(0),
@@ -324,6 +368,9 @@ impl Session {
             terminated: false,
             is_ready: false,
             listening: None,
+            temporary: None,
+            changes: None,
+            holds: table_locks::Holds::default(),
         }
     }
 
@@ -382,6 +429,8 @@ impl Session {
                     self.fail(cx, errors::canceled(), Position(0));
                 }
             }
+            // What takes a failed statement back is not cancelled.
+            Activity::Ddl(_) if self.is_undoing() => {}
             Activity::Ddl(_) => self.stop_ddl(cx, DdlStop::Canceled),
             Activity::Preparing(_) => self.fail_preparing(cx, errors::canceled()),
             Activity::Quiesced(_) => self.fail_quiesced(cx, errors::canceled()),
@@ -403,6 +452,7 @@ impl Session {
     pub fn on_disconnect(&mut self, cx: &mut SessionCx<'_>) {
         if !matches!(self.activity, Activity::Ending) {
             self.roll_back(cx);
+            self.leave_changes(cx);
         }
         self.held.clear();
         self.close();
@@ -462,25 +512,6 @@ impl Session {
         self.life == Life::Closed
     }
 
-    /// Messages of the client that were not taken up.
-    #[inline]
-    pub fn waiting(&self) -> usize {
-        self.inbox.len()
-    }
-
-    /// Bytes of the client's messages and COPY data that were not handled. A host stops reading
-    /// from a client with many. 0 while the next message decides how one is handled.
-    pub fn backlog_bytes(&self) -> usize {
-        let copying = matches!(self.activity, Activity::Running);
-        let step = self.steps.get(self.at).filter(|_| copying);
-        let waiting = if self.inbox.len() > 1 {
-            self.inbox.bytes()
-        } else {
-            0
-        };
-        waiting + step.map_or(0, |step| step.copy_bytes)
-    }
-
     /// Whether the session may have left parts of a long statement ([`SessionCx::leftovers`]).
     #[inline]
     pub fn has_long(&self) -> bool {
@@ -517,7 +548,9 @@ impl Session {
             && matches!(self.activity, Activity::Idle)
             && !self.terminated
         {
-            if self.prepare_ahead(cx) {
+            if self.program.is_some() {
+                self.program_on(cx);
+            } else if self.prepare_ahead(cx) {
                 break;
             } else if self.query.is_some() {
                 self.next_statement(cx);
@@ -566,7 +599,7 @@ impl Session {
             self.on_startup(cx, message);
             return;
         }
-        if self.skipping && !ends_skipping(&message) {
+        if self.skipping && !extended::ends_skipping(&message) {
             return;
         }
         match message {
@@ -594,6 +627,12 @@ impl Session {
             ClientMessage::DescribeStatement(name) => self.on_describe_statement(cx, &name),
             ClientMessage::DescribePortal(name) => self.on_describe_portal(cx, &name),
             ClientMessage::Execute { portal, rows_max } => self.on_execute(cx, portal, rows_max),
+            ClientMessage::FunctionCall {
+                function,
+                formats,
+                args,
+                result_format,
+            } => self.on_function_call(cx, function, (formats, args), result_format),
             ClientMessage::CloseStatement(name) => self.on_close_statement(&name),
             ClientMessage::ClosePortal(name) => self.on_close_portal(cx, &name),
             ClientMessage::Sync => self.on_sync(cx),
@@ -616,12 +655,13 @@ impl Session {
     /// The client has ended the session.
     fn terminate(&mut self, cx: &mut SessionCx<'_>) {
         self.roll_back(cx);
+        self.leave_changes(cx);
         self.release(cx);
         cx.replies.push((self.conn, Reply::Close, Position(0)));
         self.close();
     }
 
-    /// Adds a reply to those of the query string or pipeline.
+    /// Adds a reply.
     fn say(&mut self, reply: Reply, wait: Position) {
         self.held.push((reply, wait));
     }
@@ -643,6 +683,9 @@ impl Session {
             true => wait.max(before),
             false => before,
         };
+        if self.calling {
+            self.take_calls();
+        }
         let held = self.held.drain(..);
         let held = held.map(|(reply, wait)| (conn, position(&reply, wait), reply));
         cx.replies
@@ -662,6 +705,9 @@ impl Session {
 
     /// Ends a query string or pipeline.
     fn end_batch(&mut self, cx: &mut SessionCx<'_>, wait: Position) {
+        if self.ends_later(cx, wait) {
+            return;
+        }
         self.query = None;
         self.steps.clear();
         self.at = 0;
@@ -670,9 +716,10 @@ impl Session {
             self.say(Reply::ParameterStatus(name, value), Position(0));
         }
         self.say_notifications();
-        self.time_statement(cx.now);
+        self.time_statement(cx);
         self.say(Reply::Ready(self.block.status()), wait);
         self.release(cx);
+        self.calling = false;
         self.in_flight = 0;
         self.since = cx.now;
         self.is_ready = self.inbox.is_empty();
@@ -709,17 +756,20 @@ impl Session {
             }
             Block::Explicit | Block::Failed => {
                 self.undo_txn(cx);
+                self.leave_changes(cx);
                 self.lose_savepoints();
                 self.block = Block::Failed;
                 self.spend_portals();
             }
             Block::None | Block::Implicit => {
                 self.undo_txn(cx);
+                self.doom_made(0);
                 self.block = Block::None;
                 self.close_portals();
             }
         }
         self.activity = Activity::Idle;
+        self.statement_rows = statements::UNCOUNTED;
         let synced = matches!(self.ending.take(), Some(Ending::Sync));
         // Says replies taken back from before the failed statement: what they tell has happened all
         // the same. A client that is not told of its Parse would use the name again.
@@ -729,6 +779,9 @@ impl Session {
         self.retry = None;
         self.steps.clear();
         self.at = 0;
+        if self.program.is_some() {
+            return self.program_fails(cx, error, wait);
+        }
         let error = self.named_error(cx, error);
         self.say(Reply::Error(Severity::Error, error), wait);
         if self.query.is_some() || synced {
@@ -739,36 +792,4 @@ impl Session {
             self.release(cx);
         }
     }
-
-    pub(crate) fn undo_txn(&mut self, cx: &mut SessionCx<'_>) {
-        self.roll_back(cx);
-        self.restore_settings();
-        self.untell();
-    }
-
-    /// An error that ends the connection.
-    fn fatal(&mut self, cx: &mut SessionCx<'_>, error: SqlError) {
-        self.roll_back(cx);
-        self.activity = Activity::Idle;
-        self.say(Reply::Error(Severity::Fatal, error), Position(0));
-        self.say(Reply::Close, Position(0));
-        self.release(cx);
-        self.close();
-    }
-
-    /// The database of the session in the present catalog.
-    fn database<'c>(&self, cx: &'c SessionCx<'_>) -> Result<&'c Arc<Database>, SqlError> {
-        let found = cx.catalog.databases.get(&*self.database);
-        found.ok_or_else(|| errors::no_database(&self.database))
-    }
-}
-
-/// Whether a message is handled even after an error in the extended protocol.
-fn ends_skipping(message: &ClientMessage) -> bool {
-    matches!(
-        message,
-        ClientMessage::Sync
-            | ClientMessage::Terminate
-            | ClientMessage::Malformed { fatal: true, .. }
-    )
 }

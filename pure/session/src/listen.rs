@@ -298,10 +298,14 @@ impl Session {
         }
     }
 
-    /// A warning that belongs to the running statement.
+    /// A warning that belongs to the running statement, or a line of VERBOSE.
     pub(super) fn warn_of_step(&mut self, warning: SqlError) {
-        if self.settings.knobs.tells(Severity::Warning) {
-            self.say_of_step(Reply::Error(Severity::Warning, warning), Position(0));
+        let severity = match warning.state() {
+            SqlState::SUCCESS => Severity::Info,
+            _ => Severity::Warning,
+        };
+        if self.settings.knobs.tells(severity) {
+            self.say_of_step(Reply::Error(severity, warning), Position(0));
         }
     }
 }

@@ -148,6 +148,8 @@ pub struct SessionFacts {
     pub defaults: Vec<(String, String)>,
     /// Last values drawn from sequences in this session.
     pub currval: Vec<(base::IndexId, i64)>,
+    /// The sequence from which it drew last, by `nextval`.
+    pub drawn_last: Option<base::IndexId>,
 }
 
 /// From a transaction to its session.
@@ -211,6 +213,8 @@ pub struct Done {
 pub struct SessionEffects {
     /// Sequence values that were drawn.
     pub currval: Vec<(base::IndexId, i64)>,
+    /// The sequence from which it drew last.
+    pub drawn_last: Option<base::IndexId>,
     /// Settings changed by `set_config`, in order; only if the statement succeeded.
     pub settings: Vec<SettingChange>,
     /// Warnings for the client, in order.
@@ -263,13 +267,29 @@ pub struct Quiesce {
     pub tables: Vec<TableId>,
     /// When waits end at the latest.
     pub until: Time,
+    /// A session waits for a lock of the tables, and `version` is the number of the request.
+    pub lock: Option<LockAsk>,
+}
+
+/// A session wants to lock tables.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LockAsk {
+    /// Backend number of the session.
+    pub session: i32,
+    /// The mode.
+    pub mode: catalog::TableLock,
+    /// The tables.
+    pub tables: Vec<TableId>,
 }
 
 /// A message of a session to the shard that orders schema changes.
 #[derive(Debug)]
 pub enum DdlCall {
     /// A change of the schema, with the database of its names and who asks.
-    Ask(ConnId, String, Box<plan::DdlPlan>, rights::By),
+    Ask(ConnId, String, Box<plan::DdlPlan>, catalog::Asker),
+    /// The session of this number has left changes of a block in this database behind, which are
+    /// to be undone.
+    Left(String, i32),
     /// A cancel of the change that this session has requested.
     Stop(ConnId, DdlStop),
 }

@@ -1,8 +1,9 @@
 //! Values to and from the client whose text form needs the catalog.
 
 use super::{Reply, Session, SessionCx};
+use base::full_name::schema_of;
 use base::{Datum, OutColumn, Position, RowBatch, SqlError, Type};
-use catalog::Names;
+use catalog::{Database, Names};
 use pg_catalog::CatalogCx;
 use pg_catalog::output;
 use wire::Format;
@@ -21,6 +22,7 @@ impl Session {
                 "" => &self.user,
                 name => name,
             },
+            pid: self.pid,
             txn_time: self.block_time.unwrap_or(cx.now),
             setting: &|name| self.setting(name),
             size_bytes: &|_| None,
@@ -36,7 +38,7 @@ impl Session {
         text: &str,
     ) -> Result<Datum, SqlError> {
         if output::is_plain(ty) {
-            return match self.settings.zone().filter(|_| output::is_zoned(ty)) {
+            return match self.settings.zone().filter(|_| output::reads_zone(ty)) {
                 Some(zone) => base::text::parse_in(&zone, ty, text),
                 None => base::text::parse(ty, text),
             };
@@ -64,6 +66,7 @@ impl Session {
                     database,
                     path: &path,
                 };
+                let error = with_schema(database, error);
                 names.shown_error(error)
             }
             Err(_) => error,
@@ -116,8 +119,10 @@ impl Session {
             true => self.settings.zone(),
             false => None,
         };
+        let spans = columns.iter().any(|column| output::has_spans(column.ty))
+            && self.settings.get("intervalstyle") == Some("iso_8601");
         let plain = columns.iter().all(|column| output::is_plain(column.ty));
-        if plain && zone.is_none() {
+        if plain && zone.is_none() && !spans {
             return Ok(());
         }
         let as_text = |at: usize| {
@@ -127,6 +132,9 @@ impl Session {
         if let Some(zone) = zone {
             output::put_zone(&zone, columns, &as_text, batch);
         }
+        if spans {
+            output::put_spans(columns, &as_text, batch);
+        }
         if plain {
             return Ok(());
         }
@@ -134,4 +142,18 @@ impl Session {
             output::put_names(catalog, columns, &as_text, batch)
         })
     }
+}
+
+/// An error about a constraint, with the schema of its table or domain.
+fn with_schema(database: &Database, error: SqlError) -> SqlError {
+    let fields = error.fields();
+    let named = match fields.table.is_empty() {
+        true => &fields.data_type,
+        false => &fields.table,
+    };
+    if named.is_empty() || !error.state().as_str().starts_with("23") {
+        return error;
+    }
+    let schema = database.schema_name(schema_of(named)).to_owned();
+    error.schema(schema)
 }

@@ -3,12 +3,13 @@
 use crate::kept::Kept;
 use crate::preparing::Leftovers;
 use crate::shapes::Shapes;
+use crate::statements::{Counting, Statements};
 use crate::statistics::Statistics;
 use base::lookup::FixedHasher;
 use base::{DatabaseId, Type};
 use parse::Statement;
 use plan::Plan;
-use rights::RoleId;
+use rights::{RoleId, Viewer};
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
@@ -22,6 +23,8 @@ pub(crate) struct Site {
     pub(crate) zone: Box<str>,
     /// The schemas in which names are looked up.
     pub(crate) path: Rc<[u32]>,
+    /// Whose policies concern the rows.
+    pub(crate) viewer: Viewer,
 }
 
 /// One statement with its plan.
@@ -42,6 +45,8 @@ pub(crate) struct Prepared {
     pub(crate) leftovers: Option<Leftovers>,
     /// The catalog version by which a role has what the plan needs, and the role.
     pub(crate) allowed: Cell<Option<(u64, RoleId)>>,
+    /// Its counters.
+    pub(crate) counting: Counting,
 }
 
 impl Drop for Prepared {
@@ -56,7 +61,10 @@ impl Prepared {
     /// Whether the plan may be used with catalog `version` by a session at `site`.
     pub(crate) fn is_fresh(&self, version: u64, site: &Site) -> bool {
         self.plan.as_ref().is_none_or(|plan| {
-            plan.catalog_version == version && plan.zone == site.zone && *plan.path == *site.path
+            plan.catalog_version == version
+                && plan.zone == site.zone
+                && *plan.path == *site.path
+                && plan.viewer == site.viewer
         })
     }
 
@@ -80,6 +88,7 @@ impl Prepared {
         plan.map_or_else(Site::default, |plan| Site {
             zone: plan.zone.clone(),
             path: (*plan.path).into(),
+            viewer: plan.viewer,
         })
     }
 }
@@ -89,6 +98,8 @@ pub struct PlanCache {
     kept: Kept<Rc<Prepared>>,
     /// Statements whose literals are parameters.
     pub(crate) shapes: Shapes,
+    /// What statements have cost.
+    pub statements: Statements,
     planned: u64,
     /// Every column in text form.
     pub(crate) text: Arc<[Format]>,
@@ -111,9 +122,19 @@ impl PlanCache {
         PlanCache {
             kept: Kept::new(entries_max),
             shapes: Shapes::new(entries_max),
+            statements: Statements::new(crate::STATEMENTS_MAX),
             planned: 0,
             text: Arc::from([]),
             binary: Arc::from([Format::Binary]),
+        }
+    }
+
+    /// An empty cache for one of `shards` shards of a node, which share the room for counts.
+    pub fn of_shard(shards: u16) -> PlanCache {
+        let entries_max = crate::STATEMENTS_MAX / usize::from(shards.max(1));
+        PlanCache {
+            statements: Statements::new(entries_max),
+            ..PlanCache::default()
         }
     }
 
@@ -206,6 +227,7 @@ mod tests {
             counted: 0,
             database: DatabaseId(1),
             allowed: Cell::default(),
+            counting: Counting::default(),
         })
     }
 

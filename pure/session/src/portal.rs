@@ -148,7 +148,7 @@ impl Session {
 
     /// Goes on with a suspended portal.
     pub(super) fn resume(&mut self, cx: &mut SessionCx<'_>, cursor: Box<Cursor>, start: Start) {
-        self.begin_statement(start.prepared.clone(), cx.now);
+        self.begin_statement(cx, start.prepared.clone());
         if let Some((error, wait)) = self.txn.as_mut().and_then(|txn| txn.broken.take()) {
             self.fail(cx, error, wait);
             return;
@@ -190,6 +190,7 @@ impl Step {
             said: 0,
             before: 0,
             silent: false,
+            quiet: false,
         }
     }
 }
@@ -248,7 +249,7 @@ pub(super) fn decode_params(
         };
         let format = format.unwrap_or(Format::Text);
         let datum = match format {
-            Format::Binary if types[i].enum_id().is_some() => read_binary(types[i], bytes),
+            Format::Binary if types[i].user_id().is_some() => read_binary(types[i], bytes),
             Format::Binary => base::wire::decode(types[i], bytes),
             Format::Text => decode_text(types[i], bytes, read),
         };

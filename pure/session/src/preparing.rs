@@ -18,6 +18,8 @@ use core::cell::RefCell;
 use core::fmt;
 use parse::Statement;
 use plan::Plan;
+use rights::Viewer;
+use statistics::TableValues;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
@@ -33,8 +35,12 @@ pub(crate) struct Planning {
     pub(crate) zone: Box<str>,
     /// The schemas in which it looks names up.
     pub(crate) path: Box<[u32]>,
+    /// Whose policies concern its rows.
+    pub(crate) viewer: Viewer,
     /// Row counts of the database's tables, as far as they are known.
     pub(crate) rows: BTreeMap<TableId, u64>,
+    /// What is known of the values of those tables.
+    pub(crate) values: BTreeMap<TableId, Arc<TableValues>>,
 }
 
 impl Planning {
@@ -48,9 +54,13 @@ impl Planning {
             catalog: &self.catalog,
             database: &self.database,
             param_types: &self.declared,
+            param_names: &[],
             zone: &self.zone,
             path: &self.path,
+            viewer: self.viewer,
             rows: &rows,
+            values: &|table| self.values.get(&table).cloned(),
+            paths: Default::default(),
         };
         plan(barrier, &self.statement, &cx)
     }

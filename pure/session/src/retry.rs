@@ -1,6 +1,8 @@
 //! Transactions that the protocol has rolled back run again, as long as the client has seen no
 //! result of them.
 
+use super::quiesced::Held;
+use super::run::Step;
 use super::{Activity, Session, SessionCx, errors};
 use crate::away::AWAY_US_MAX;
 use base::{Position, SqlError, Time, Ts};
@@ -51,6 +53,8 @@ pub(super) struct Retry {
     away_since: Option<Time>,
     /// When an attempt first failed because the schema was changing.
     schema_since: Option<Time>,
+    /// When it first found a table locked.
+    locked_since: Option<Time>,
     /// Replies between those of its statements that were not said again yet.
     statics: VecDeque<(Reply, Position)>,
     /// Number of those that were said.
@@ -95,6 +99,7 @@ impl Session {
         let attempts_max = match reason {
             AbortReason::Requested
             | AbortReason::LockTimeout { .. }
+            | AbortReason::MoveTimeout(_)
             | AbortReason::InDoubt(_)
             | AbortReason::DiskFull(_)
             | AbortReason::MemoryFull(_) => return None,
@@ -144,10 +149,11 @@ impl Session {
         cx.counters.server_retries += 1;
         self.last_txn.restarts += 1;
         let mut statics = self.take_back();
-        let (mut away_since, mut schema_since) = (None, None);
+        let (mut away_since, mut schema_since, mut locked_since) = (None, None, None);
         if let Some(old) = &mut self.retry {
             statics.append(&mut old.statics);
             (away_since, schema_since) = (old.away_since, old.schema_since);
+            locked_since = old.locked_since;
         }
         let doubled = (BACKOFF_US << (tries - 1).min(10)).min(BACKOFF_US_MAX);
         // A transaction whose rows are away met no other one: it does not become urgent.
@@ -168,6 +174,7 @@ impl Session {
             tries,
             away_since,
             schema_since,
+            locked_since,
             statics,
             moved: 0,
         });
@@ -223,6 +230,9 @@ impl Session {
 
     /// The pause has passed.
     pub(super) fn run_again(&mut self, cx: &mut SessionCx<'_>) {
+        if self.program_resumes() {
+            return;
+        }
         self.activity = Activity::Idle;
         let late = self
             .steps
@@ -241,17 +251,67 @@ impl Session {
             }
             return;
         }
+        if self.stays_shut(cx) {
+            return;
+        }
         let retry = self.retry.as_ref().expect("a pause belongs to a retry");
         let (first, tries) = ((Some(retry.priority_ts), retry.attempt), retry.tries);
         let (plan, params) = (self.steps[0].plan.clone(), self.steps[0].params.clone());
         self.open_txn(cx, &plan, &params, first, tries);
+        for at in 0..self.steps.len() {
+            let plan = self.steps[at].plan.clone();
+            self.note_written(&plan);
+        }
         self.at = 0;
         self.run_step(cx);
     }
 
+    /// A step writes to a table that the open block of another session has changed: the pause goes
+    /// on, or has been too long.
+    fn stays_shut(&mut self, cx: &mut SessionCx<'_>) -> bool {
+        if self.stays_locked(cx) {
+            return true;
+        }
+        if cx.catalog.open_blocks == 0 || !self.steps.iter().any(|it| self.is_shut(cx, &it.plan)) {
+            return false;
+        }
+        let retry = self.retry.as_mut().expect("a pause belongs to a retry");
+        let since = *retry.schema_since.get_or_insert(cx.now);
+        if cx.now.since(since) < SCHEMA_US_MAX {
+            self.activity = Activity::Backoff(cx.now.after(BACKOFF_US_MAX));
+        } else if self.ending.is_some() {
+            self.fail_ending(cx, errors::shut(None), Position(0));
+        } else {
+            self.fail(cx, errors::shut(None), Position(0));
+        }
+        true
+    }
+
+    /// A step uses a table that another session has locked: the pause goes on. The transaction has
+    /// been rolled back, so that nobody waits for it.
+    fn stays_locked(&mut self, cx: &mut SessionCx<'_>) -> bool {
+        let is_off = |step: &Step| self.kept_off(cx, &step.plan) == Some(Held::Locked);
+        if cx.catalog.open_blocks == 0 || !self.steps.iter().any(is_off) {
+            return false;
+        }
+        let limit_us = self.settings.knobs.lock_timeout_us;
+        let retry = self.retry.as_mut().expect("a pause belongs to a retry");
+        let since = *retry.locked_since.get_or_insert(cx.now);
+        retry.schema_since = None;
+        if limit_us == 0 || cx.now.since(since) < limit_us {
+            self.activity = Activity::Backoff(cx.now.after(BACKOFF_US_MAX));
+        } else if self.ending.is_some() {
+            self.fail_ending(cx, errors::lock_timeout(), Position(0));
+        } else {
+            self.fail(cx, errors::lock_timeout(), Position(0));
+        }
+        true
+    }
+
     fn replan_steps(&mut self, cx: &mut SessionCx<'_>) -> Result<(), SqlError> {
         for at in 0..self.steps.len() {
-            if matches!(self.steps[at].plan.kind, PlanKind::Savepoint(_)) {
+            let kind = &self.steps[at].plan.kind;
+            if matches!(kind, PlanKind::Savepoint(_) | PlanKind::Adopt(_)) {
                 continue;
             }
             let site = self.site(cx);

@@ -16,6 +16,9 @@ const AHEAD_MAX: usize = 8;
 impl Session {
     /// Whether the next statement of the client is COMMIT, and nothing before it can fail.
     pub(super) fn commit_follows(&self) -> bool {
+        if self.program.is_some() {
+            return false;
+        }
         match self.query.as_ref().and_then(|query| query.next()) {
             Some(next) => is_commit(next.text()),
             None => self.commits_behind(0) == Some(true),
@@ -63,6 +66,7 @@ impl Session {
                 | ClientMessage::DescribePortal(_)
                 | ClientMessage::CloseStatement(_)
                 | ClientMessage::ClosePortal(_)
+                | ClientMessage::FunctionCall { .. }
                 | ClientMessage::CopyData(_)
                 | ClientMessage::CopyDone
                 | ClientMessage::CopyFail(_)

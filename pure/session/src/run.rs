@@ -11,7 +11,8 @@ use crate::message::{
     BeginRequest, Done, FromTxn, RunRequest, SessionEffects, SessionFacts, StatementNo, ToTxn,
     TxnHandle,
 };
-use base::{Planted, Position, RowBatch, ShardId, SqlError, SqlState, Time, Ts, is_planted};
+use base::{Planted, Position, RowBatch, ShardId, SqlError, Time, Ts, is_planted};
+use bind::objects::ObjectUse;
 use exec::port::Params;
 use plan::{DdlPlan, Plan, PlanKind};
 use std::rc::Rc;
@@ -88,6 +89,8 @@ pub(super) struct Step {
     pub(super) before: usize,
     /// It is the session's own, before a commit: the client is not told of its end.
     pub(super) silent: bool,
+    /// It is a part of a statement: the client is told of the end of that.
+    pub(super) quiet: bool,
 }
 
 /// Inputs of a statement's start.
@@ -133,6 +136,7 @@ impl Step {
             said: 0,
             before: 0,
             silent: false,
+            quiet: false,
         }
     }
 }
@@ -140,7 +144,12 @@ impl Step {
 impl Session {
     /// Starts a statement of any kind.
     pub(super) fn start(&mut self, cx: &mut SessionCx<'_>, start: Start) {
-        self.begin_statement(start.prepared.clone(), cx.now);
+        self.begin_statement(cx, start.prepared.clone());
+        self.start_part(cx, start);
+    }
+
+    /// Starts a statement that is a part of the one that has begun.
+    pub(super) fn start_part(&mut self, cx: &mut SessionCx<'_>, start: Start) {
         self.since = cx.now;
         let plan = start
             .prepared
@@ -156,20 +165,36 @@ impl Session {
         if let Err(error) = self.allow(cx, &plan, &start.prepared) {
             return self.fail(cx, error, Position(0));
         }
-        let is_ddl = matches!(plan.kind, PlanKind::Ddl(_) | PlanKind::CreateAs(_));
+        let is_ddl = matches!(
+            plan.kind,
+            PlanKind::Ddl(_) | PlanKind::CreateAs(_) | PlanKind::Refresh(_)
+        );
         if start.many && !is_ddl && !ends_block {
             self.enter_implicit_block();
         }
+        if let (Some(what), true) = (plan.alone, self.block != Block::None) {
+            return self.fail(cx, not_in_block(what), Position(0));
+        }
         match &plan.kind {
-            PlanKind::Run(_) if self.must_wait(cx, &plan) => self.wait_quiesced(cx, start),
-            PlanKind::Run(_) => self.run(cx, plan, start),
+            PlanKind::Run(run) if self.block != Block::None && run.action.is_vacuum() => {
+                self.fail(cx, not_in_block("VACUUM"), Position(0));
+            }
+            PlanKind::Run(_) if self.lacks_tables(cx, &plan) => self.make_tables(cx, start),
+            PlanKind::Run(_) => match self.must_wait(cx, &plan) {
+                Some(held) => self.wait_quiesced(cx, start, held),
+                None => self.run(cx, plan, start),
+            },
             PlanKind::Session(command) => self.command(cx, &plan, command, start),
             PlanKind::Ddl(ddl) => self.ddl(cx, ddl),
             PlanKind::CreateAs(create) => self.create_as(cx, create),
+            PlanKind::Refresh(refresh) => self.refresh(cx, refresh, start.last),
             PlanKind::Nothing(tag) => self.nothing(cx, tag),
+            PlanKind::Lock(_) => self.lock_tables(cx, &plan, start),
             PlanKind::Constraints(_) if self.block == Block::None => self.no_constraints(),
             PlanKind::Constraints(_) => self.run(cx, plan, start),
-            PlanKind::Savepoint(_) => unreachable!("made by the session for itself"),
+            PlanKind::Savepoint(_) | PlanKind::Adopt(_) => {
+                unreachable!("made by the session for itself")
+            }
         }
     }
 
@@ -179,39 +204,33 @@ impl Session {
             Block::Explicit if matches!(tag, "CREATE DATABASE" | "DROP DATABASE") => {
                 Some(not_in_block(tag))
             }
-            _ if self.present_modes().read_only => Some(read_only(tag)),
-            Block::Explicit if self.would_wait_for_itself(cx, plan) => Some(SqlError::new(
-                SqlState::ACTIVE_TXN,
-                format!("{tag} cannot run in a transaction block that has written to the table"),
-            )),
+            _ if self.present_modes().read_only => Some(errors::read_only(tag)),
             Block::None | Block::Implicit | Block::Explicit | Block::Failed => None,
         };
         if let Some(error) = refused {
             self.fail(cx, error, Position(0));
             return;
         }
-        if self.block == Block::Explicit {
-            let text = format!("{tag} takes effect at once and is not undone by ROLLBACK");
-            let warning = SqlError::new(SqlState::WARNING, text);
-            self.notice(wire::Severity::Warning, warning);
+        let hiding = match self.block {
+            Block::Explicit => self.hiding(cx, plan),
+            Block::None | Block::Implicit | Block::Failed => None,
+        };
+        let is_lasting = hiding.is_none() && plan.temporary.is_none();
+        let plan = hiding.as_ref().unwrap_or(plan);
+        if self.block == Block::Explicit
+            && is_lasting
+            && let Err(error) = self.refused_in_block(cx, plan)
+        {
+            return self.fail(cx, error, Position(0));
+        }
+        if is_lasting && self.concerns_own_rows(cx, plan) {
+            return self.change_own(cx, plan);
         }
         if self.block == Block::Implicit && self.txn.is_some() {
             self.end_txn(cx, Ending::Ddl(Box::new(plan.clone())));
         } else {
             self.start_ddl(cx, plan);
         }
-    }
-
-    /// Whether the change uses rows that this block itself has locked.
-    fn would_wait_for_itself(&self, cx: &SessionCx<'_>, plan: &DdlPlan) -> bool {
-        let (Some(fill), Some(_)) = (&plan.fill, &self.txn) else {
-            return false;
-        };
-        let table = self
-            .database(cx)
-            .ok()
-            .and_then(|database| database.tables.get(fill.table()));
-        table.is_some_and(|table| self.written.contains(&table.id))
     }
 
     fn run(&mut self, cx: &mut SessionCx<'_>, plan: Arc<Plan>, start: Start) {
@@ -232,51 +251,45 @@ impl Session {
             self.steps.clear();
         }
         if plan.writes && self.modes.read_only {
-            let error = read_only(&verb(&start.prepared.text));
+            let error = errors::read_only(&errors::verb(&start.prepared.text));
             self.fail(cx, error, Position(0));
             return;
         }
         if plan.locks && self.modes.read_only {
-            let error = read_only(locking_verb(&start.prepared.text));
+            let error = errors::read_only(errors::locking_verb(&start.prepared.text));
             self.fail(cx, error, Position(0));
             return;
         }
         // A statement without rows ignores a row limit.
         let rows_max = if plan.returns_rows { start.rows_max } else { 0 };
+        let emptied = self.note_emptied(&plan);
+        let holds = emptied || start.declares.is_some() || plan.objects != ObjectUse::None;
         let autocommit = rows_max == 0
-            && start.declares.is_none()
+            && !holds
             && match self.block {
                 // What comes behind a failed statement may go back to a savepoint.
                 Block::Explicit => {
-                    let lasting = self.savepoints.is_empty() && !self.owes;
-                    lasting && self.commit_follows() && !self.moves_rows(cx)
+                    let lasting =
+                        self.savepoints.is_empty() && !self.owes && self.changes.is_none();
+                    lasting
+                        && self.commit_follows()
+                        && !self.moves_rows(cx)
+                        && cx.quiesced.is_empty()
                 }
                 Block::None | Block::Implicit | Block::Failed => start.last && !self.owes,
             };
-        // What a limited Execute leaves, and a cursor WITH HOLD, last until the batch ends.
-        if rows_max > 0 || start.declares.is_some() {
+        // What a limited Execute leaves, a cursor WITH HOLD, and descriptors of large objects last
+        // until the batch ends. Rows that go at the commit go before it.
+        if rows_max > 0 || holds {
             self.enter_implicit_block();
         }
-        let timeout_us = self.settings.knobs.statement_timeout_us;
-        let begun = || self.timeout_from(cx.now).after(timeout_us);
-        let deadline = start.until.or_else(|| (timeout_us > 0).then(begun));
-        let mut step = Step::new(start, plan, self.facts.clone());
+        let deadline = start.until.or_else(|| self.time_limit(cx.now));
+        let facts = self.facts_for(&plan);
+        let mut step = Step::new(start, plan, facts);
         (step.rows_max, step.autocommit, step.deadline) = (rows_max, autocommit, deadline);
         self.note_written(&step.plan);
         self.push_step(step);
         self.run_step(cx);
-    }
-
-    /// Notes the tables to which an explicit block writes.
-    fn note_written(&mut self, plan: &Plan) {
-        if self.block == Block::Explicit {
-            let written = &mut self.written;
-            plan.each_written(&mut |table| {
-                if !written.contains(&table) {
-                    written.push(table);
-                }
-            });
-        }
     }
 
     /// Has the open transaction run a plan of the session's own, which returns no rows.
@@ -287,7 +300,8 @@ impl Session {
         plan: Arc<Plan>,
         deadline: Option<Time>,
     ) {
-        let mut step = Step::new(start, plan, self.facts.clone());
+        let facts = self.facts_for(&plan);
+        let mut step = Step::new(start, plan, facts);
         (step.rows_max, step.deadline) = (0, deadline);
         step.silent = self.ending.is_some();
         self.push_step(step);
@@ -566,7 +580,8 @@ impl Session {
     /// The row limit is reached: the portal waits for the next Execute.
     fn suspend(&mut self, cx: &mut SessionCx<'_>) {
         self.say_of_step(Reply::PortalSuspended, Position(0));
-        self.time_statement(cx.now);
+        self.statement_rows |= u64::from(self.steps[self.at].rows);
+        self.time_statement(cx);
         self.activity = Activity::Idle;
         if let Some(txn) = &mut self.txn {
             txn.retryable = false;
@@ -596,6 +611,7 @@ impl Session {
         if let Some(effects) = done.effects.take() {
             let SessionEffects {
                 currval,
+                drawn_last,
                 settings,
                 warnings,
                 notifications,
@@ -603,7 +619,7 @@ impl Session {
             } = *effects;
             self.owes |= owes;
             if !currval.is_empty() {
-                self.merge_currval(currval);
+                self.merge_currval(currval, drawn_last);
             }
             if matches!(done.outcome, None | Some(Outcome::Committed { .. })) {
                 self.take_settings(settings);
@@ -709,6 +725,7 @@ impl Session {
         let (mut tag, wait) = self.declared(tag, wait);
         if self.filling.is_some() && self.at + 1 == self.steps.len() {
             tag = self.filled(tag);
+            self.steps[self.at].quiet |= self.is_quiet();
         }
         let step = &mut self.steps[self.at];
         // The tag of a limited Execute counts the rows of this Execute.
@@ -716,11 +733,12 @@ impl Session {
             Some(_) => tag.with_count(u64::from(step.rows)),
             None => tag,
         };
+        self.statement_rows |= tag.count();
         let again = match step.plan.returns_rows {
             true => PortalState::Finished(tag.with_count(0)),
             false => PortalState::Spent,
         };
-        if !step.silent {
+        if !step.silent && !step.quiet {
             self.say_of_step(Reply::CommandComplete(tag), wait);
         }
         if self.at + 1 < self.steps.len() {
@@ -740,17 +758,23 @@ impl Session {
             if self.block == Block::Implicit {
                 self.after_block(false);
             }
+            self.fills_on(cx);
             return;
         }
         let portal = step.portal.take();
         self.leave_portal(portal.as_deref(), again);
+        if self.fills_on(cx) {
+            return;
+        }
         if let Some(ending) = self.ending.take() {
             self.end_txn(cx, ending);
         }
     }
 
-    fn merge_currval(&mut self, drawn: Vec<(base::IndexId, i64)>) {
-        let known = &mut Arc::make_mut(&mut self.facts).currval;
+    fn merge_currval(&mut self, drawn: Vec<(base::IndexId, i64)>, last: Option<base::IndexId>) {
+        let facts = Arc::make_mut(&mut self.facts);
+        facts.drawn_last = last.or(facts.drawn_last);
+        let known = &mut facts.currval;
         for (sequence, value) in drawn {
             match known.iter_mut().find(|(id, _)| *id == sequence) {
                 Some(entry) => entry.1 = value,
@@ -758,33 +782,4 @@ impl Session {
             }
         }
     }
-}
-
-fn read_only(tag: &str) -> SqlError {
-    let message = format!("cannot execute {tag} in a read-only transaction");
-    SqlError::new(SqlState::READ_ONLY_TXN, message)
-}
-
-/// SELECT with the clause by which it locks rows, for the message of a refusal.
-fn locking_verb(text: &str) -> &'static str {
-    let words: Vec<String> = text
-        .split_whitespace()
-        .map(str::to_ascii_uppercase)
-        .collect();
-    let clause = words.windows(2).find(|pair| pair[0] == "FOR");
-    match clause.map(|pair| &*pair[1]) {
-        Some("NO") => "SELECT FOR NO KEY UPDATE",
-        Some("KEY") => "SELECT FOR KEY SHARE",
-        Some(word) if word.starts_with("SHARE") => "SELECT FOR SHARE",
-        _ => "SELECT FOR UPDATE",
-    }
-}
-
-/// First word of a statement, for the message of a refusal.
-fn verb(text: &str) -> String {
-    let word = text
-        .trim_start()
-        .split(|c: char| !c.is_ascii_alphabetic())
-        .next();
-    word.unwrap_or_default().to_ascii_uppercase()
 }

@@ -45,6 +45,8 @@ struct Saved {
     number: u32,
     settings: settings::Mark,
     read_only: bool,
+    /// Number of images that the catalog had of the block.
+    images: u32,
     /// What the transaction was to tell others.
     told: (usize, usize),
     /// Cursors and portals that were open.
@@ -54,6 +56,10 @@ struct Saved {
 impl Savepoints {
     pub(super) fn is_empty(&self) -> bool {
         self.stack.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.stack.len()
     }
 
     /// The place of the newest savepoint of this name.
@@ -79,6 +85,21 @@ impl Session {
         // One that fails when it runs again may have savepoints behind it that are not set.
         let latest = self.at + 1 >= self.steps.len();
         over && open && latest && !self.savepoints.is_empty() && !self.savepoints.lost
+    }
+
+    /// Whether a failed block can go back to a savepoint.
+    pub(super) fn can_go_back(&self) -> bool {
+        !self.savepoints.lost && self.txn.as_ref().is_none_or(|txn| !txn.gone)
+    }
+
+    /// Only the first `kept` savepoints stay.
+    pub(super) fn cut_savepoints(&mut self, kept: usize) {
+        self.savepoints.stack.truncate(kept);
+    }
+
+    /// Number of images of the block that the newest savepoint keeps.
+    pub(super) fn newest_images(&self) -> u32 {
+        self.savepoints.stack.last().map_or(0, |saved| saved.images)
     }
 
     /// The transaction of the block was rolled back.
@@ -116,6 +137,7 @@ impl Session {
             number,
             settings: self.settings.mark(),
             read_only: self.modes.read_only,
+            images: self.images(cx),
             told: self.mark_telling(),
             open: open.collect(),
         });
@@ -129,6 +151,7 @@ impl Session {
         match self.savepoints.find(name) {
             Ok(place) => {
                 self.savepoints.stack.truncate(place);
+                self.join_made(place);
                 self.complete(Tag::Word("RELEASE"));
             }
             Err(error) => self.fail(cx, error, Position(0)),
@@ -147,6 +170,13 @@ impl Session {
             self.savepoints.lost = true;
             return self.fail(cx, lost(name), Position(0));
         }
+        let Some(start) = self.after_made(cx, place + 1, start) else {
+            return;
+        };
+        let images = self.savepoints.stack[place].images;
+        let Some(start) = self.after_changes(cx, images, start) else {
+            return;
+        };
         self.savepoints.stack.truncate(place + 1);
         self.restore_saved_settings();
         let saved = &self.savepoints.stack[place];
@@ -173,6 +203,7 @@ impl Session {
         let (tag, timeout_us) = match savepoint {
             Savepoint::Set { .. } => ("SAVEPOINT", 0),
             Savepoint::RollBackTo(_) => ("ROLLBACK", ROLL_BACK_US_MAX),
+            Savepoint::Renew { .. } => unreachable!("no statement asks for it"),
         };
         if self.txn.is_none() {
             self.complete(Tag::Word(tag));

@@ -5,6 +5,7 @@
 
 use crate::acting::{ROLE, SESSION_ROLE};
 use crate::message::Admission;
+use crate::statements::UNCOUNTED;
 use base::SqlError;
 use base::zone::Zone;
 use expr::zoned;
@@ -74,6 +75,8 @@ pub(super) struct Knobs {
     pub(super) default_read_only: bool,
     /// Whether SERIALIZABLE READ ONLY transactions are DEFERRABLE if they do not say.
     pub(super) default_deferrable: bool,
+    /// What the rows of a statement begin with: 0, or `UNCOUNTED` if statements are not counted.
+    pub(super) statement_rows: u64,
     /// Least severity of messages to the client, as [`rank`] counts.
     least: u8,
 }
@@ -117,6 +120,10 @@ impl Knobs {
             default_isolation: isolation(word("default_transaction_isolation")),
             default_read_only: word("default_transaction_read_only") == "on",
             default_deferrable: word("default_transaction_deferrable") == "on",
+            statement_rows: match word("pg_stat_statements.track") {
+                "none" => UNCOUNTED,
+                _ => 0,
+            },
             least: match word("client_min_messages") {
                 "error" => rank(Severity::Error),
                 "warning" => rank(Severity::Warning),
@@ -479,6 +486,9 @@ mod tests {
         }),
         ("early_answer", "off", |s| !s.knobs.early_answer),
         ("read_policy", "pessimistic", |s| s.knobs.locks_reads),
+        ("pg_stat_statements.track", "none", |s| {
+            s.knobs.statement_rows == UNCOUNTED
+        }),
         ("admission_potential", "20", |s| {
             s.knobs.admission.potential_max_percent == 20
         }),
@@ -513,6 +523,11 @@ mod tests {
     /// A test that measures what statements hold.
     const OF_MEMORY: &str = include_str!("../../node/tests/statement_memory.rs");
     const OF_SCHEMAS: &str = include_str!("../../../test/sql/pg_compat_schemas.slt");
+    const OF_ROWS: &str = include_str!("../../../test/sql/pg_compat_row_security.slt");
+
+    const OF_INTERVALS: &str = include_str!("../../../test/sql/pg_compat_interval_style.slt");
+
+    const OF_FUNCTIONS: &str = include_str!("../../../test/sql/pg_compat_functions_settings.slt");
 
     /// Settings whose effect is shown by a golden script, or by another test.
     const ELSEWHERE: &[(&str, &str)] = &[
@@ -521,6 +536,9 @@ mod tests {
         ("transaction_deferrable", OF_TXN),
         ("statement_memory", OF_MEMORY),
         ("search_path", OF_SCHEMAS),
+        ("row_security", OF_ROWS),
+        ("check_function_bodies", OF_FUNCTIONS),
+        ("IntervalStyle", OF_INTERVALS),
     ];
 
     /// Every setting acts, or takes no other value than the one that tells the truth.
@@ -570,6 +588,9 @@ mod tests {
                     all,
                     "all mean: exactly"
                 );
+            } else if name == "default_tablespace" {
+                let all = ["", "pg_default"].map(str::to_owned);
+                assert_eq!(values.into_iter().collect::<Vec<_>>(), all, "there is one");
             } else if name == "application_name" {
                 let mut settings = Settings::default();
                 let set = settings.set(name, Some("x"), false, false);

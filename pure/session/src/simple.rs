@@ -5,6 +5,7 @@ use super::run::{Ending, Start};
 use super::{Block, Session, SessionCx, errors};
 use crate::barrier::behind;
 use crate::preparing;
+use crate::statements::Counting;
 use base::{Position, SqlError, SqlState, Type};
 use bind::PlanCx;
 use exec::port::Params;
@@ -151,6 +152,7 @@ impl Session {
                 counted: 0,
                 database,
                 allowed: std::cell::Cell::default(),
+                counting: Counting::default(),
             }));
         };
         let plan = self.plan(cx, &statement, declared)?;
@@ -224,6 +226,7 @@ impl Session {
         declared: &[Type],
     ) -> Result<Arc<Plan>, SqlError> {
         cx.plans.count_planned();
+        self.note_temporary(statement);
         let database = self.database(cx)?;
         let id = database.id;
         let plan = match self.take_planned(cx, statement, declared) {
@@ -235,9 +238,13 @@ impl Session {
                     catalog: cx.catalog,
                     database,
                     param_types: declared,
+                    param_names: &[],
                     zone: &site.zone,
                     path: &site.path,
+                    viewer: site.viewer,
                     rows: &|table| statistics.rows(id, table),
+                    values: &|table| statistics.values(id, table),
+                    paths: Default::default(),
                 };
                 preparing::plan(cx.barrier, statement, &plan_cx)?
             }
@@ -265,6 +272,7 @@ impl Session {
             counted: cx.statistics.version(self.database(cx)?.id),
             database: self.database(cx)?.id,
             allowed: std::cell::Cell::default(),
+            counting: Counting::default(),
         });
         cx.plans.offer(&prepared);
         Ok(prepared)

@@ -5,9 +5,8 @@
 //! its commit if it has a transaction of its own. The time in which its client sends or takes rows
 //! is in it as far as the statement waits for that. Each Execute of a portal counts for itself.
 
-use super::Session;
+use super::{Session, SessionCx};
 use crate::plans::Prepared;
-use base::Time;
 use std::rc::Rc;
 
 /// Characters of a statement's text that are told at most.
@@ -30,22 +29,24 @@ pub struct SlowStatement {
 
 impl Session {
     /// A statement begins; one that began before in the same round has ended.
-    pub(super) fn begin_statement(&mut self, statement: Rc<Prepared>, now: Time) {
-        self.time_statement(now);
+    pub(super) fn begin_statement(&mut self, cx: &mut SessionCx<'_>, statement: Rc<Prepared>) {
+        self.time_statement(cx);
         self.statement = Some(statement);
-        self.statement_since = now;
+        self.statement_since = cx.now;
+        self.statement_rows = self.settings.knobs.statement_rows;
         self.is_timed = true;
     }
 
     /// A statement has ended, if one has begun since the last call.
     #[inline]
-    pub(super) fn time_statement(&mut self, now: Time) {
+    pub(super) fn time_statement(&mut self, cx: &mut SessionCx<'_>) {
         if std::mem::take(&mut self.is_timed) {
-            let duration_us = now.since(self.statement_since);
+            let duration_us = cx.now.since(self.statement_since);
             let limit_us = self.settings.knobs.log_min_us;
             if duration_us >= limit_us.min(self.link.log_min_us.unwrap_or(u64::MAX)) {
                 self.note_slow(duration_us);
             }
+            self.count_statement(cx, duration_us);
         }
     }
 

@@ -26,8 +26,10 @@ impl Session {
             | ClientMessage::Flush
             | ClientMessage::CopyData(_)
             | ClientMessage::CopyDone
+            | ClientMessage::FunctionCall { .. }
             | ClientMessage::CopyFail(_) => Err(errors::protocol("expected a startup message")),
         };
+        self.audit_login(result.as_ref().err());
         if let Err(error) = result {
             self.fatal(cx, error);
         }

@@ -207,6 +207,7 @@ impl World {
             let text = match call {
                 DdlCall::Ask(_, database, plan, _) => format!("{database} {}", plan.tag),
                 DdlCall::Stop(_, stop) => format!("stop {stop:?}"),
+                DdlCall::Left(database, _) => format!("{database} undo"),
             };
             writeln!(self.trace, "-> ddl {text}").expect("strings take everything");
         }
@@ -262,6 +263,7 @@ impl World {
                     version: self.catalog.version + 1,
                     tables: rest.split(' ').map(|name| tables[name].id).collect(),
                     until: self.now.after(1_500_000),
+                    lock: None,
                 });
             }
             "drained" => self.call(|session, cx| session.on_drained(cx)),
@@ -569,10 +571,14 @@ fn catalog() -> Catalog {
         not_null,
         default: None,
         generated: None,
+        domain: None,
         of_index: false,
         identity: None,
         hidden: false,
         state: Default::default(),
+        shown_at: None,
+        zone: None,
+        collation: 0,
     };
     let primary = Index {
         id: IndexId(16_385),
@@ -580,14 +586,18 @@ fn catalog() -> Catalog {
         columns: vec![IndexColumn {
             column: 0,
             descending: false,
+            nulls_first: false,
         }],
         unique: true,
         constraint: true,
         slot_columns: vec![0],
         predicate: None,
         included: Vec::new(),
+        classes: Vec::new(),
         nulls_equal: false,
         building: false,
+        deferral: catalog::Deferral::Never,
+        of_key: false,
     };
     let table = Table {
         id: TableId(16_386),
@@ -618,13 +628,21 @@ fn catalog() -> Catalog {
         comments: BTreeMap::new(),
         views: Default::default(),
         enums: Default::default(),
+        stored: Default::default(),
+        blocks: Vec::new(),
         schemas: [("public".into(), 2200)].into(),
+        functions: Default::default(),
+        domains: Default::default(),
+        row_security: Default::default(),
+        connection_limit: -1,
     };
     Catalog {
         version: 3,
         next_id: 16_400,
         reserved: Vec::new(),
         closing: None,
+        open_blocks: 0,
+        weighed: catalog::Weighed::default(),
         rights: Arc::default(),
         placement: Placement::new(NodeId(1).0, 1),
         databases: BTreeMap::from([("shop".to_owned(), Arc::new(database))]),

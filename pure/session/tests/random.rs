@@ -96,7 +96,13 @@ impl World {
             comments: BTreeMap::new(),
             views: Default::default(),
             enums: Default::default(),
+            stored: Default::default(),
+            blocks: Vec::new(),
             schemas: [("public".into(), 2200)].into(),
+            functions: Default::default(),
+            domains: Default::default(),
+            row_security: Default::default(),
+            connection_limit: -1,
         };
         let databases = [("shop".to_owned(), Arc::new(database))].into();
         let placement = catalog::Placement::new(1, 1);

@@ -156,7 +156,7 @@ impl SimCx {
     }
 
     /// Waits a random time below this many virtual microseconds.
-    pub(crate) async fn pause(&self, micros: u64) {
+    pub async fn pause(&self, micros: u64) {
         let micros = self.rng().below(micros);
         self.sleep(micros).await;
     }
@@ -206,7 +206,7 @@ impl SimCx {
     }
 
     /// A node of the cluster, drawn at random.
-    pub(crate) fn any_node(&self) -> u16 {
+    pub fn any_node(&self) -> u16 {
         self.rng().below(u64::from(self.nodes())) as u16 + 1
     }
 

@@ -36,4 +36,6 @@ pub use executor::{Join, SimCx, Task};
 pub use plan::{Ask, Plan};
 pub use run::{Options, Outcome, Report, alone, run, run_with};
 pub use trace::Sink;
+pub use workload::blame::{is_excusable, say_patiently};
+pub use workload::wire::{LinkError, SimLink};
 pub use workload::{Verdict, Workload};

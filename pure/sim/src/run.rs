@@ -6,7 +6,7 @@ use crate::hosted::LinkState;
 use crate::plan::{Kind, Plan};
 use crate::queue::Event;
 use crate::trace::Sink;
-use crate::workload::{Scale, Verdict, Workload, find};
+use crate::workload::{Entry, Scale, Verdict, Workload, find};
 use crate::world::World;
 use base::{Key, Prng, ShardId, Ts};
 use node::Shard;
@@ -68,6 +68,8 @@ pub struct Options {
     pub sink: Option<Sink>,
     /// In place of the workload that the plan names.
     pub workload: Option<Rc<dyn Workload>>,
+    /// Workloads of others that the plan may name.
+    pub more: &'static [Entry],
 }
 
 /// Runs a plan.
@@ -77,10 +79,14 @@ pub fn run(plan: &Plan) -> Outcome {
 
 /// Runs a plan with more than it says.
 pub fn run_with(plan: &Plan, options: Options) -> Outcome {
-    let Options { sink, workload } = options;
+    let Options {
+        sink,
+        workload,
+        more,
+    } = options;
     let mut world = World::new(plan.clone(), sink, None);
     let mut report = Report::default();
-    let verdict = match world.play(workload, &mut report) {
+    let verdict = match world.play((workload, more), &mut report) {
         Ok(verdict) => verdict,
         Err(text) => Verdict::Fail(text),
     };
@@ -128,7 +134,7 @@ fn difference(before: &Rows, after: &Rows) -> Option<String> {
 impl World {
     fn play(
         &mut self,
-        workload: Option<Rc<dyn Workload>>,
+        (workload, more): (Option<Rc<dyn Workload>>, &'static [Entry]),
         report: &mut Report,
     ) -> Result<Verdict, String> {
         self.boot()?;
@@ -141,7 +147,9 @@ impl World {
             clocks_agree: self.plan.clocks_agree(),
         };
         let named = |draw: &mut Prng| {
-            let entry = find(self.plan.workload).ok_or("there is no such workload")?;
+            let name = self.plan.workload;
+            let entry = find(name).or_else(|| more.iter().find(|entry| entry.name == name));
+            let entry = entry.ok_or("there is no such workload")?;
             Ok::<_, String>((entry.make)(draw, scale))
         };
         let workload = workload.map_or_else(|| named(&mut draw), Ok)?;

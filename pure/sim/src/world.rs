@@ -62,6 +62,10 @@ pub(crate) struct World {
     quiet: Vec<(TaskId, Rc<Cell<bool>>)>,
 }
 
+/// Workloads in which messages of a client that come together share a step, as on a real node. In
+/// the others each is a step, so that a node may die between two of them.
+const JOINED: [&str; 2] = ["hot-pair", "stock"];
+
 impl World {
     pub(crate) fn new(plan: Plan, sink: Option<Sink>, costs: Option<Model>) -> World {
         let mut prng = Prng::new(plan.seed ^ 0x0057_0a7d);
@@ -389,13 +393,25 @@ impl World {
             let held = &mut self.nodes[node].held;
             return held.push(Event::ClientIn { conn, messages });
         }
-        for message in messages {
+        let mut messages = messages.into_iter().peekable();
+        while let Some(message) = messages.next() {
             self.trace.mix(weight(&message));
             // The node or the connection may end at any of them.
             let Some((node, shard, id)) = self.server_of(conn) else {
                 return;
             };
-            self.input(node, shard, Input::Client { conn: id, message });
+            let next = messages.peek().and_then(ClientMessage::tag);
+            let together = JOINED.contains(&self.plan.workload) && self.costs.is_none();
+            let waits = together && next.is_some_and(|it| message.may_wait_for(it));
+            let left = match waits {
+                true => self.nodes[node].up().shards[shard]
+                    .machine
+                    .queue(id, message),
+                false => Some(message),
+            };
+            if let Some(message) = left {
+                self.input(node, shard, Input::Client { conn: id, message });
+            }
         }
     }
 

@@ -7,6 +7,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::limits::PROGRAM_BYTES_MAX;
+use base::numeric::{self, Numeric};
 use base::strings::StringFunc;
 use base::{Datum, Decimal, SqlError, SqlState, Type};
 use core::cmp::Ordering;
@@ -121,7 +122,7 @@ impl Computed {
                 calculate(*what, &left.value(columns)?, &right.value(columns)?, *ty)
             }
             Computed::Round(rounding, of, digits) => match of.value(columns)? {
-                Datum::Decimal(value) => rounding.of(value, *digits).map(Datum::Decimal),
+                value @ (Datum::Decimal(_) | Datum::Large(_)) => rounding.of_any(&value, *digits),
                 other => Ok(other),
             },
             Computed::Least(all) => extreme(all, columns, Ordering::Less),
@@ -266,6 +267,25 @@ fn extreme(all: &[Computed], columns: &Columns<'_>, wanted: Ordering) -> Result<
 }
 
 impl Rounding {
+    /// As [`Rounding::of`], of a numeric of any size.
+    fn of_any(self, value: &Datum, digits: i32) -> Result<Datum, SqlError> {
+        if let Datum::Decimal(value) = value
+            && let Ok(small) = self.of(*value, digits)
+        {
+            return Ok(Datum::Decimal(small));
+        }
+        let Some(value) = Numeric::of(value) else {
+            return Ok(Datum::Null);
+        };
+        match self {
+            Rounding::Nearest => value.round(digits.into()),
+            Rounding::Truncate => value.trunc(digits.into()),
+            Rounding::Down => value.floor(),
+            Rounding::Up => value.ceil(),
+        }
+        .into_datum()
+    }
+
     /// The number with this many fraction digits.
     pub(crate) fn of(self, value: Decimal, digits: i32) -> Result<Decimal, SqlError> {
         match self {
@@ -300,14 +320,14 @@ pub(crate) fn calculate(
             };
             in_range(ty, result)
         }
-        (Datum::Decimal(a), Datum::Decimal(b)) => Ok(Datum::Decimal(match what {
-            Arithmetic::Add => a.add(*b)?,
-            Arithmetic::Subtract => a.sub(*b)?,
-            Arithmetic::Multiply => a.mul(*b)?,
-            Arithmetic::Divide => a.div(*b)?,
-            Arithmetic::Remainder => a.rem(*b)?,
+        (Datum::Decimal(_) | Datum::Large(_), Datum::Decimal(_) | Datum::Large(_)) => match what {
+            Arithmetic::Add => numeric::add(left, right),
+            Arithmetic::Subtract => numeric::sub(left, right),
+            Arithmetic::Multiply => numeric::mul(left, right),
+            Arithmetic::Divide => numeric::div(left, right),
+            Arithmetic::Remainder => numeric::rem(left, right),
             Arithmetic::Append => mixed_up(what, left, right),
-        })),
+        },
         (Datum::Text(a), Datum::Text(b)) if what == Arithmetic::Append => {
             has_room(a.len() + b.len())?;
             Ok(Datum::Text([&**a, &**b].concat().into()))
@@ -349,7 +369,7 @@ pub(crate) fn cast(value: Datum, ty: Type) -> Result<Datum, SqlError> {
     match (ty, value) {
         (Type::Int2 | Type::Int4 | Type::Int8, Datum::Int(value)) => in_range(ty, Some(value)),
         (Type::Int2 | Type::Int4 | Type::Int8, Datum::Decimal(value)) => {
-            in_range(ty, value.round(0)?.to_i64_exact())
+            in_range(ty, value.to_i64().ok())
         }
         (Type::Numeric(_), Datum::Int(value)) => rounded(ty, Decimal::from(value)),
         (Type::Numeric(_), Datum::Decimal(value)) => rounded(ty, value),
@@ -381,9 +401,10 @@ pub(crate) fn in_range(ty: Type, value: Option<i64>) -> Result<Datum, SqlError> 
 /// A decimal number as a column of this type keeps it.
 pub(crate) fn rounded(ty: Type, value: Decimal) -> Result<Datum, SqlError> {
     match ty {
-        Type::Numeric(Some((precision, scale))) => {
-            Ok(Datum::Decimal(value.rescale(precision, scale)?))
-        }
+        Type::Numeric(Some((precision, scale))) => base::text::fit(
+            Type::Numeric(Some((precision, scale))),
+            Datum::Decimal(value),
+        ),
         _ => Ok(Datum::Decimal(value)),
     }
 }

@@ -171,7 +171,7 @@ impl ColumnFormula {
             (_, Type::Int2 | Type::Int4 | Type::Int8, Some(Datum::Int(_))) => true,
             (Multiply, Type::Numeric(_), Some(Datum::Decimal(_))) => true,
             (_, Type::Numeric(Some((_, scale))), Some(Datum::Decimal(value))) => {
-                value.scale() <= scale
+                i16::from(value.scale()) <= scale
             }
             // Without a fixed scale, 1.0 and 1.00 are equal and LEAST would depend on the order.
             (Add | Guard, Type::Numeric(None), Some(Datum::Decimal(_))) => true,

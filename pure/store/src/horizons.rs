@@ -147,6 +147,14 @@ impl Horizons {
             self.databases.insert(index, database);
         }
     }
+
+    /// The database of one index or sequence; `None`: it is gone.
+    pub fn set_database(&mut self, index: IndexId, database: Option<DatabaseId>) {
+        match database {
+            Some(database) => self.databases.insert(index, database),
+            None => self.databases.remove(&index),
+        };
+    }
 }
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ impl Range {
         };
         let values = match value {
             Datum::Null => None,
-            // Floats and moments may be infinite.
+            // Floats and moments may be infinite, arrays of any shape.
             other => values.or_else(|| Some(Values::Others(value_len(other)))),
         };
         Range {
@@ -274,7 +274,8 @@ impl Range {
             (Type::Int2 | Type::Int4 | Type::Int8, Some(Values::Numbers(numbers))) => {
                 numbers.is_whole(ty).then(|| self.clone())
             }
-            (Type::Numeric(Some((precision, scale))), Some(Values::Numbers(numbers))) => {
+            (Type::Numeric(Some(_)), Some(Values::Numbers(numbers))) => {
+                let (precision, scale) = ty.decimal_modifiers()?;
                 Some(self.with(Numbers {
                     low: numbers.low.rescale(precision, scale).ok()?,
                     high: numbers.high.rescale(precision, scale).ok()?,

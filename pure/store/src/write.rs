@@ -79,11 +79,30 @@ pub fn value_bytes(value: &Datum) -> usize {
     match value {
         Datum::Text(text) => text.len(),
         Datum::Bytes(bytes) => bytes.len(),
+        Datum::Bits(bits) => bits.encoded().len(),
         Datum::Jsonb(json) => json.as_str().len(),
-        Datum::Array(items) => items
+        Datum::Large(number) => number.heap_bytes(),
+        Datum::Array(_) | Datum::Grid(_) => value
+            .as_array()
+            .unwrap_or_default()
             .iter()
             .map(|item| size_of::<Datum>() + value_bytes(item))
             .sum(),
+        Datum::Record(record) => {
+            let types = size_of_val::<[base::Type]>(record.types());
+            let values = record.values().iter();
+            types
+                + values
+                    .map(|item| size_of::<Datum>() + value_bytes(item))
+                    .sum::<usize>()
+        }
+        Datum::Range(range) => {
+            size_of::<base::Range>() + range.values().iter().map(value_bytes).sum::<usize>()
+        }
+        Datum::Multirange(value) => {
+            let bounds = value.ranges().iter().flat_map(base::Range::values);
+            size_of_val::<[base::Range]>(value.ranges()) + bounds.map(value_bytes).sum::<usize>()
+        }
         Datum::Null
         | Datum::Bool(_)
         | Datum::Int(_)
@@ -91,8 +110,11 @@ pub fn value_bytes(value: &Datum) -> usize {
         | Datum::Decimal(_)
         | Datum::Date(_)
         | Datum::Time(_)
+        | Datum::Timetz(_)
         | Datum::Timestamp(_)
         | Datum::Uuid(_)
+        | Datum::Inet(_)
+        | Datum::Mac(_)
         | Datum::Interval(_) => 0,
     }
 }

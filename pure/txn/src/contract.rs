@@ -160,6 +160,17 @@ pub enum Savepoint {
     /// Undoes all writes since the savepoint of this number was set, which remains. A shard that
     /// does not know it had no write at that time, and undoes all.
     RollBackTo(u32),
+    /// What was written to `index` by plans of catalog versions from `since` on is right under
+    /// version `to` as well: the transaction's own session has changed the table, and has seen to
+    /// what it had written before.
+    Renew {
+        /// The key space.
+        index: IndexId,
+        /// Version of the table before the session changed it.
+        since: u64,
+        /// Version of the catalog behind the last change.
+        to: u64,
+    },
 }
 
 /// The result of an operation.
@@ -559,6 +570,9 @@ pub struct Cx<'a, M> {
     /// Catalog version at which the table of an index last changed, `None` if the index is gone;
     /// a transaction planned before that must not commit ([`AbortReason::SchemaChanged`]).
     pub schema_changed: &'a dyn Fn(IndexId) -> Option<u64>,
+    /// Indexes of tables that a session has locked against writers, with the version of the catalog
+    /// that says so: a write that was planned before must not commit.
+    pub locked: &'a [(IndexId, u64)],
     /// The shard's counters.
     pub counters: &'a mut Counters,
     /// The history, if it is recorded.

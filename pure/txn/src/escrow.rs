@@ -27,7 +27,7 @@ fn bytes_max(row: RowRef<'_>) -> usize {
 }
 
 /// Bytes by which a number in a row may grow, at most.
-const NUMBER_BYTES_MAX: usize = 32;
+const NUMBER_BYTES_MAX: usize = 64;
 
 /// Pending formulas of one row, with the sums of raises and of reductions apart. See the module: so
 /// a fold never fails.
@@ -154,7 +154,6 @@ impl Escrow {
             };
             let before = core::mem::replace(side, Formula(Vec::new()));
             *side = before.then(Formula(alloc::vec![change.clone()]));
-            self.keep_digits(change);
         }
     }
 
@@ -176,6 +175,11 @@ impl Escrow {
             self.clash = true;
             return;
         };
+        // NaN, infinities and very long numbers have no ends to add to.
+        if let Datum::Large(_) = operand {
+            self.clash = true;
+            return;
+        }
         if let FormulaOp::Append(_) = change.op {
             base.appended += base::row::value_len(operand);
             return;
@@ -192,28 +196,6 @@ impl Escrow {
         base.bytes_max = base.bytes_max.max(base::row::value_len(operand));
         if matches!(operand, Datum::Int(_) | Datum::Decimal(_)) {
             base.ends = stretched(base.ends.take(), operand);
-        }
-    }
-
-    /// Numbers with any number of fraction digits leave their range by digits: the more fraction
-    /// digits an addition has, the fewer digits are left for the others. So each end gets the
-    /// fraction digits of all additions.
-    fn keep_digits(&mut self, change: &ColumnFormula) {
-        let (Type::Numeric(None), FormulaOp::Add(Datum::Decimal(operand))) =
-            (change.ty, &change.op)
-        else {
-            return;
-        };
-        let Ok(nothing) = operand.sub(*operand) else {
-            return;
-        };
-        let nothing = ColumnFormula {
-            op: FormulaOp::Add(Datum::Decimal(nothing)),
-            ..change.clone()
-        };
-        for end in [&mut self.raising, &mut self.lowering] {
-            let before = core::mem::replace(end, Formula(Vec::new()));
-            *end = before.then(Formula(alloc::vec![nothing.clone()]));
         }
     }
 
@@ -262,8 +244,9 @@ impl Escrow {
         // Each result is rounded.
         size = size.add(Decimal::from(self.count as i64)).ok()?;
         let size = size.mul(base.factor?).ok()?;
-        if let Type::Numeric(Some((precision, scale))) = base.ty {
-            return Some(size.rescale(precision, scale).is_ok());
+        if let Type::Numeric(Some(_)) = base.ty {
+            let fits = |(precision, scale)| size.rescale(precision, scale).is_ok();
+            return Some(base.ty.decimal_modifiers().is_some_and(fits));
         }
         let max = if base.ty == Type::Int2 {
             i64::from(i16::MAX)
@@ -283,6 +266,9 @@ impl Escrow {
         for base in &self.bases {
             let at = usize::from(base.column);
             let current = row.col(at, base.ty).ok()?;
+            if let Datum::Large(_) = current {
+                return Some(false);
+            }
             let now = base::row::value_len(&current);
             let longest = base.bytes_max.max(now);
             // Bytes are at least as many as characters.

@@ -239,10 +239,9 @@ mod tests {
         );
     }
 
-    /// Each addition stays in range beside the row, and one of them does not beside the other,
-    /// because that one has fraction digits.
+    /// Sums have as many digits as they need.
     #[test]
-    fn numbers_share_a_row_while_all_digits_have_room() {
+    fn numbers_share_a_row_whatever_their_digits() {
         let number = |text: &str| Datum::Decimal(text.parse().expect("a number"));
         let adding = |text: &str| {
             let ty = Type::Numeric(None);
@@ -257,9 +256,19 @@ mod tests {
         };
         let large = "1000000000000000000000000000000";
         for (a, b) in [(large, "-0.0000000001"), ("-0.0000000001", large)] {
-            assert_eq!(beside(a, b), LockMode::Exclusive);
+            assert_eq!(beside(a, b), LockMode::Increment);
+            let fold = |row: &[u8], text: &str| {
+                let mut out = Vec::new();
+                adding(text).fold(row, &mut out).expect("sums fit");
+                out
+            };
+            assert_eq!(fold(&fold(&row, a), b), fold(&fold(&row, b), a));
         }
-        assert_eq!(beside(large, "-0.0000001"), LockMode::Increment);
+        let nan = base::row::to_vec(&[base::numeric::parse("NaN").expect("a number")]);
+        let mut escrow = Escrow::default();
+        escrow.add(&adding("1"));
+        let beside_nan = claim_to_add(&adding("2"), None, Some(escrow), Some(&nan), AsTheyCome);
+        assert_eq!(beside_nan.mode(), LockMode::Increment);
         assert_eq!(beside("-1", large), LockMode::Increment);
     }
 

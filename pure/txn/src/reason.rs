@@ -70,6 +70,9 @@ pub enum AbortReason {
     /// The memory of this shard's node is full, and the transaction writes more than a delete. A
     /// retry at once does not help.
     MemoryFull(ShardId),
+    /// A row that another shard has did not come before the deadline (55P03). Which transaction
+    /// uses the row there is not known here.
+    MoveTimeout(Key),
 }
 
 const _: () = assert!(
@@ -84,6 +87,7 @@ impl AbortReason {
         match self {
             AbortReason::Die { .. } => Some("R3"),
             AbortReason::LockTimeout { .. }
+            | AbortReason::MoveTimeout(_)
             | AbortReason::CutOff(_)
             | AbortReason::Unreachable(_) => Some("R16"),
             AbortReason::InDoubt(_) => Some("C15"),

@@ -31,6 +31,23 @@ impl<M> Cx<'_, M> {
         }
     }
 
+    /// As [`Cx::check_schema`], for a write: the table must not be locked since either.
+    ///
+    /// # Errors
+    /// [`AbortReason::SchemaChanged`].
+    #[inline]
+    pub fn check_write(&self, index: IndexId, planned: u64) -> Result<(), AbortReason> {
+        self.check_schema(index, planned)?;
+        if self.locked.is_empty() {
+            return Ok(());
+        }
+        let mut locked = self.locked.iter();
+        match locked.any(|(of, since)| *of == index && planned < *since) {
+            true => Err(AbortReason::SchemaChanged(Some(index))),
+            false => Ok(()),
+        }
+    }
+
     /// Refuses a snapshot at `at` if versions of `wanted` that it may need are gone (rule R13).
     ///
     /// # Errors
@@ -129,7 +146,7 @@ fn count_abort(counters: &mut Counters, reason: &AbortReason) {
     counters.txn_aborted += 1;
     match reason {
         AbortReason::Die { .. } | AbortReason::Overtaken(_) => counters.txn_died += 1,
-        AbortReason::LockTimeout { .. } | AbortReason::InDoubt(_) => {
+        AbortReason::LockTimeout { .. } | AbortReason::MoveTimeout(_) | AbortReason::InDoubt(_) => {
             counters.txn_lock_timeout += 1;
         }
         AbortReason::ParticipantLost(_)

@@ -72,6 +72,25 @@ impl<'a> Body<'a> {
         (0..count).map(|_| format(codes.u16()?)).collect()
     }
 
+    /// Values behind their number, each behind its length.
+    fn values(&mut self, bad_length: &str) -> Result<Vec<Option<Vec<u8>>>, SqlError> {
+        let count = usize::from(self.u16()?);
+        // Each takes at least the four bytes of its length.
+        if self.0.len() < count * 4 {
+            return Err(violation("insufficient data left in message"));
+        }
+        let mut values = Vec::with_capacity(count);
+        for _ in 0..count {
+            let length = self.u32()? as i32;
+            values.push(match length {
+                -1 => None,
+                0.. => Some(self.bytes(length as usize)?.to_vec()),
+                _ => return Err(violation(bad_length)),
+            });
+        }
+        Ok(values)
+    }
+
     fn end(&self) -> Result<(), SqlError> {
         if self.0.is_empty() {
             Ok(())
@@ -149,12 +168,7 @@ pub(crate) fn message(tag: u8, bytes: &[u8]) -> Result<ClientMessage, Bad> {
         b'c' => ClientMessage::CopyDone,
         b'f' => ClientMessage::CopyFail(body.text()?.to_owned()),
         b'X' => return Ok(ClientMessage::Terminate),
-        b'F' => {
-            let message = "function calls by the fastpath protocol are not supported";
-            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
-                .hint("Call the function with SELECT.")
-                .into());
-        }
+        b'F' => function_call(&mut body)?,
         _ => {
             let error = violation(format!("invalid frontend message type {tag}"));
             return Err(Bad { error, fatal: true });
@@ -203,20 +217,7 @@ fn bind(body: &mut Body<'_>) -> Result<ClientMessage, SqlError> {
     let portal = body.text()?.to_owned();
     let statement = body.text()?.to_owned();
     let formats = body.formats()?;
-    let count = usize::from(body.u16()?);
-    // Each parameter takes at least the four bytes of its length.
-    if body.0.len() < count * 4 {
-        return Err(violation("insufficient data left in message"));
-    }
-    let mut params = Vec::with_capacity(count);
-    for _ in 0..count {
-        let length = body.u32()? as i32;
-        params.push(match length {
-            -1 => None,
-            0.. => Some(body.bytes(length as usize)?.to_vec()),
-            _ => return Err(violation("invalid parameter length in bind message")),
-        });
-    }
+    let params = body.values("invalid parameter length in bind message")?;
     let result_formats = body.formats()?;
     Ok(ClientMessage::Bind {
         portal,
@@ -224,6 +225,24 @@ fn bind(body: &mut Body<'_>) -> Result<ClientMessage, SqlError> {
         formats,
         params,
         result_formats,
+    })
+}
+
+fn function_call(body: &mut Body<'_>) -> Result<ClientMessage, SqlError> {
+    let function = body.u32()?;
+    let formats = body.formats()?;
+    let args = body.values("invalid argument size in function call message")?;
+    if formats.len() > 1 && formats.len() != args.len() {
+        let (formats, args) = (formats.len(), args.len());
+        return Err(violation(format!(
+            "function call message contains {formats} argument formats but {args} arguments"
+        )));
+    }
+    Ok(ClientMessage::FunctionCall {
+        function,
+        formats,
+        args,
+        result_format: format(body.u16()?)?,
     })
 }
 

@@ -91,6 +91,14 @@ impl Default for Decoder {
     }
 }
 
+/// The number and the secret of the session that a cancel request concerns, if the first bytes of a
+/// connection are one.
+pub fn cancel_request(bytes: &[u8; 16]) -> Option<(i32, i32)> {
+    let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+    let is_request = word(0) == 16 && word(4) == CANCEL_REQUEST;
+    is_request.then(|| (word(8) as i32, word(12) as i32))
+}
+
 impl Decoder {
     /// The decoder of a new connection; allocates nothing.
     pub fn new() -> Decoder {
@@ -165,6 +173,18 @@ impl Decoder {
         };
         self.shrink();
         said
+    }
+
+    /// The tag of the message that [`Decoder::next`] gives next, if all of it has come.
+    pub fn next_tag(&self) -> Option<u8> {
+        if self.phase != Phase::Open || self.pending.is_some() || self.dropping.is_some() {
+            return None;
+        }
+        let bytes = &self.buffer[self.start..];
+        match self.frame_bytes(bytes) {
+            Some(Ok(length)) if length <= bytes.len() => bytes.first().copied(),
+            Some(_) | None => None,
+        }
     }
 
     fn is_too_large(&self, length: usize) -> bool {

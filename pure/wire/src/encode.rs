@@ -29,6 +29,11 @@ pub fn encode(reply: &Reply, out: &mut Vec<u8>) {
         }),
         Reply::NoData => empty(out, b'n'),
         Reply::Rows(columns, formats, batch) => rows(out, columns, formats, batch),
+        Reply::FunctionResult(columns, formats, batch) => frame(out, b'V', |out| {
+            let first = batch.iter().next().and_then(|row| row.first());
+            let (datum, ty) = (first.unwrap_or(&Datum::Null), columns[0].ty);
+            value(out, ty, format_of(formats, 0), datum);
+        }),
         Reply::CommandComplete(tag) => frame(out, b'C', |out| command_tag(out, tag)),
         Reply::EmptyQuery => empty(out, b'I'),
         Reply::ParseComplete => empty(out, b'1'),
@@ -233,8 +238,10 @@ fn notice(out: &mut Vec<u8>, severity: Severity, error: &SqlError) {
             }
         };
         field(b'W', &fields.context);
+        field(b's', &fields.schema);
         field(b't', &fields.table);
         field(b'c', &fields.column);
+        field(b'd', &fields.data_type);
         field(b'n', &fields.constraint);
         out.push(0);
     });

@@ -26,7 +26,7 @@ mod fuzz;
 mod message;
 
 pub use base::Tag;
-pub use decode::{Decoder, Incoming, MESSAGE_BYTES_MAX, STARTUP_BYTES_MAX};
+pub use decode::{Decoder, Incoming, MESSAGE_BYTES_MAX, STARTUP_BYTES_MAX, cancel_request};
 pub use encode::encode;
 pub use fuzz::fuzz;
 pub use message::{ClientMessage, Format, Reply, Severity, TxnStatus};

@@ -56,6 +56,17 @@ pub enum ClientMessage {
         /// Limit.
         rows_max: u32,
     },
+    /// Calls a function by its number, in a transaction of its own unless one is open.
+    FunctionCall {
+        /// Its oid.
+        function: u32,
+        /// None: all text; one: for all; else one each.
+        formats: Vec<Format>,
+        /// `None` is NULL.
+        args: Vec<Option<Vec<u8>>>,
+        /// Form of the result.
+        result_format: Format,
+    },
     /// Forgets a statement.
     CloseStatement(String),
     /// Forgets a portal.
@@ -82,6 +93,50 @@ pub enum ClientMessage {
         /// Whether the stream is out of step.
         fatal: bool,
     },
+}
+
+impl ClientMessage {
+    /// The tag of a message of the extended protocol, before which others may wait.
+    pub fn tag(&self) -> Option<u8> {
+        Some(match self {
+            ClientMessage::Bind { .. } => b'B',
+            ClientMessage::ClosePortal(_) | ClientMessage::CloseStatement(_) => b'C',
+            ClientMessage::DescribePortal(_) | ClientMessage::DescribeStatement(_) => b'D',
+            ClientMessage::Execute { .. } => b'E',
+            ClientMessage::Flush => b'H',
+            ClientMessage::Parse { .. } => b'P',
+            ClientMessage::Sync => b'S',
+            ClientMessage::Startup { .. }
+            | ClientMessage::Query(_)
+            | ClientMessage::FunctionCall { .. }
+            | ClientMessage::CopyData(_)
+            | ClientMessage::CopyDone
+            | ClientMessage::CopyFail(_)
+            | ClientMessage::Terminate
+            | ClientMessage::BadQuery(_)
+            | ClientMessage::Malformed { .. } => return None,
+        })
+    }
+
+    /// Whether this message may wait for the one behind it, which has come and has this tag: one
+    /// step handles both. So it is for all of the extended protocol that runs nothing by itself,
+    /// and for Execute before Sync.
+    pub fn may_wait_for(&self, tag: u8) -> bool {
+        let runs_nothing = matches!(
+            self,
+            ClientMessage::Parse { .. }
+                | ClientMessage::Bind { .. }
+                | ClientMessage::DescribeStatement(_)
+                | ClientMessage::DescribePortal(_)
+                | ClientMessage::CloseStatement(_)
+                | ClientMessage::ClosePortal(_)
+        );
+        match tag {
+            b'S' => runs_nothing || matches!(self, ClientMessage::Execute { .. }),
+            b'B' | b'C' | b'D' | b'E' | b'H' | b'P' => runs_nothing,
+            _ => false,
+        }
+    }
 }
 
 /// Transaction status in ReadyForQuery.
@@ -130,6 +185,8 @@ pub enum Reply {
     /// Rows, to be encoded column by column with the type of `columns` in the form of `formats`
     /// (empty: all text; one: for all).
     Rows(Arc<[OutColumn]>, Arc<[Format]>, RowBatch),
+    /// The result of a function call: the one value of the one row, encoded as in `Rows`.
+    FunctionResult(Arc<[OutColumn]>, Arc<[Format]>, RowBatch),
     /// Command tag, for example `INSERT 0 1`.
     CommandComplete(Tag),
     /// The query string was empty.

@@ -212,7 +212,14 @@ fn malformed_bodies_are_errors_that_the_connection_survives() {
     // A bad query string is answered by an error and ReadyForQuery without a Sync of the client.
     for bad in [
         frame(b'Q', b"select '\xc3'\0"),
-        frame(b'F', b"\0\0\x06\x3e\0\0\0\0\0\0"),
+        frame(b'F', b"\0\0\x06\x3e\0\0\0\0\0\x02"),
+        frame(b'F', b"\0\0\x06\x3e\0\0\0\x05\0\0"),
+        frame(b'F', b"\0\0\x06\x3e\0\0\0\x01\xff\xff\xff\xfe\0\0"),
+        frame(
+            b'F',
+            b"\0\0\x06\x3e\0\x02\0\0\0\0\0\x01\xff\xff\xff\xff\0\0",
+        ),
+        frame(b'F', b"\0\0\x06\x3e"),
     ] {
         let said = decode_open(&bad);
         assert!(
@@ -220,6 +227,20 @@ fn malformed_bodies_are_errors_that_the_connection_survives() {
             "{said:?}"
         );
     }
+}
+
+#[test]
+fn a_call_of_a_function_is_read_with_its_arguments() {
+    let call = b"\0\0\x03\xba\0\x01\0\x01\0\x02\0\0\0\x01\x07\xff\xff\xff\xff\0\x01";
+    assert_eq!(
+        decode_open(&frame(b'F', call)),
+        [ClientMessage::FunctionCall {
+            function: 954,
+            formats: vec![Format::Binary],
+            args: vec![Some(vec![7]), None],
+            result_format: Format::Binary,
+        }]
+    );
 }
 
 /// Bytes of the largest message that is stored, behind its tag.
@@ -330,6 +351,35 @@ fn the_split_into_reads_does_not_matter() {
 }
 
 #[test]
+fn a_message_waits_for_one_that_has_come() {
+    let mut decoder = Decoder::new();
+    decoder.push(&startup(196_608, b"user\0ada\0\0"));
+    assert_eq!(decoder.next_tag(), None, "before the startup packet");
+    decoder.next();
+    let execute = frame(b'E', b"\0\0\0\0\0");
+    let sync = frame(b'S', b"");
+    decoder.push(&[execute.as_slice(), &sync[..4]].concat());
+    assert_eq!(decoder.next_tag(), Some(b'E'));
+    let Some(Incoming::Message(message)) = decoder.next() else {
+        panic!("an Execute has come")
+    };
+    assert_eq!(decoder.next_tag(), None, "a part of Sync");
+    decoder.push(&sync[4..]);
+    assert_eq!(decoder.next_tag(), Some(b'S'));
+    assert!(message.may_wait_for(b'S'));
+    assert!(!message.may_wait_for(b'B'), "Execute runs something");
+    assert!(
+        !ClientMessage::Sync.may_wait_for(b'B'),
+        "Sync ends something"
+    );
+    assert!(ClientMessage::ClosePortal(String::new()).may_wait_for(b'E'));
+    assert!(
+        !ClientMessage::ClosePortal(String::new()).may_wait_for(b'd'),
+        "data of a COPY"
+    );
+}
+
+#[test]
 fn rows_are_encoded_in_the_form_of_each_column() {
     let column = |name: &str, ty| OutColumn {
         name: name.into(),
@@ -377,6 +427,27 @@ fn errors_carry_all_their_fields() {
         encoded(&Reply::Error(Severity::Warning, notice)),
         frame(b'N', body)
     );
+}
+
+#[test]
+fn the_result_of_a_call_is_one_value() {
+    let result = |datum: Datum, format| {
+        let columns: Arc<[OutColumn]> = Arc::from([OutColumn {
+            name: "loread".into(),
+            ty: Type::Int4,
+            table: 0,
+            attribute: 0,
+        }]);
+        let mut batch = RowBatch::new(1);
+        batch.push(vec![datum]);
+        encoded(&Reply::FunctionResult(columns, Arc::from([format]), batch))
+    };
+    let binary = result(Datum::Int(258), Format::Binary);
+    assert_eq!(binary, b"V\0\0\0\x0c\0\0\0\x04\0\0\x01\x02");
+    let text = result(Datum::Int(258), Format::Text);
+    assert_eq!(text, b"V\0\0\0\x0b\0\0\0\x03258");
+    let null = result(Datum::Null, Format::Binary);
+    assert_eq!(null, b"V\0\0\0\x08\xff\xff\xff\xff");
 }
 
 #[test]

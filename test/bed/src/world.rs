@@ -305,6 +305,7 @@ impl<P: Subject> World<P> {
             decode: programs::decode,
             catalog: 1,
             schema_changed: &|_| Some(schema),
+            locked: &[],
             counters: &mut shard.counters,
             history: Some(&mut self.history),
         };

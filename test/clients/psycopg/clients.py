@@ -13,6 +13,9 @@ import psycopg
 from psycopg import errors
 from psycopg.rows import dict_row
 from psycopg.types import TypeInfo
+from psycopg.types.multirange import Int4Multirange, MultirangeInfo
+from psycopg.types.numeric import Int4
+from psycopg.types.range import DateRange, Int4Range, NumericRange, RangeInfo, TimestamptzRange
 
 CHECKS = []
 
@@ -60,6 +63,31 @@ def types_survive_in_both_formats(url):
         names = [column.name for column in cursor.description]
         assert names[:4] == ["id", "b", "i2", "i8"], names
         assert cursor.description[5].type_code == 1700
+
+
+@check
+def ranges_survive_in_both_formats(url):
+    with psycopg.connect(url) as conn:
+        conn.execute(
+            "CREATE TABLE spans (id int PRIMARY KEY, i int4range, n numrange, d daterange,"
+            " t tstzrange, m int4multirange, a int4range[])"
+        )
+        day = datetime.date(2026, 1, 2)
+        at = datetime.datetime(2026, 6, 7, 8, 9, 10, 11, tzinfo=datetime.timezone.utc)
+        ints = [Int4Range(Int4(low), Int4(low + 2)) for low in (1, 5)]
+        row = (
+            ints[0], NumericRange(decimal.Decimal("1.50"), None, "()"), DateRange(None, day),
+            TimestamptzRange(at, at, "[]"), Int4Multirange(ints), [Int4Range(empty=True), *ints],
+        )
+        for number, mark in (1, "%t"), (2, "%b"):
+            marks = ", ".join([mark] * 7)
+            conn.execute(f"INSERT INTO spans VALUES ({marks})", (number, *row))
+        for binary in (False, True):
+            cursor = conn.cursor(binary=binary)
+            found = cursor.execute("SELECT i, n, d, t, m, a FROM spans").fetchall()
+            assert found == [row, row], (binary, found)
+        assert RangeInfo.fetch(conn, "daterange").subtype_oid == 1082
+        assert MultirangeInfo.fetch(conn, "tstzmultirange").range_oid == 3910
 
 
 @check

@@ -1,6 +1,7 @@
 """Messages of the PostgreSQL protocol, one by one: what is sent, and what has come when the client waits.
 
-    wire.py play URL FILE             plays a script; every answer must be there when it is waited for
+    wire.py play URL FILE             plays a script, message by message and then in pieces from wait to
+                                      wait; every answer must be there when it is waited for
     wire.py record URL FILE           writes the answers of URL, a PostgreSQL, into the script
     wire.py random PEER URL SEEDS     plays random sequences on both and compares (SEEDS as 1..500)
     wire.py generate FIRST COUNT      prints random sequences as a script without answers
@@ -13,7 +14,7 @@ empty name):
     B PORTAL NAME [(FORMAT)] VALUE...  Bind    D s|p NAME                Describe
     E PORTAL MAX       Execute                 C s|p NAME                Close
     S / H              Sync / Flush            d TEXT / c / f TEXT       CopyData, CopyDone, CopyFail
-    F                  function call           raw TAG HEX               any message
+    F [OID [(FORMAT)] VALUE...]  function call     raw TAG HEX         any message
     start NAME=VALUE;...  first line: the parameters of the startup, `*` for the usual value
     go                     sends the startup        ssl        SSLRequest
     bytes HEX              sends bytes
@@ -52,13 +53,21 @@ class Connection:
         self.buffer = b""
         self.bare = 0  # bytes that are no message, still to come
         self.closed = False
+        self.together = False  # messages are kept until `flush`
+        self.kept = b""
 
     def start(self):
         self.socket.sendall(self.startup)
 
     def send(self, tag, body=b""):
+        self.kept += tag.encode() + struct.pack("!I", len(body) + 4) + body
+        if not self.together:
+            self.flush()
+
+    def flush(self):
+        kept, self.kept = self.kept, b""
         try:
-            self.socket.sendall(tag.encode() + struct.pack("!I", len(body) + 4) + body)
+            self.socket.sendall(kept)
         except OSError:
             self.closed = True
 
@@ -143,6 +152,8 @@ def show(tag, body):
         return None if own else f"ParameterStatus {name}={cut(rest)[0]}"
     if tag == "K":
         return "BackendKeyData"
+    if tag == "V":
+        return "FunctionResult " + ("NULL" if body[:4] == b"\xff" * 4 else "0x" + body[4:].hex())
     if tag == "C":
         return "CommandComplete " + cut(body)[0]
     if tag == "t":
@@ -170,6 +181,12 @@ def name(word):
     return "" if word == "-" else word
 
 
+def argument(value):
+    """A value behind its length."""
+    data = value.encode()
+    return struct.pack("!i", -1) if value == "null" else struct.pack("!i", len(data)) + data
+
+
 def send(connection, line):
     """Sends the message that a line of a script stands for."""
     verb, _, rest = line.partition(" ")
@@ -188,9 +205,7 @@ def send(connection, line):
         if values and values[0].startswith("("):
             result = int(values.pop(0).strip("()"))
         body = text(name(words[0])) + text(name(words[1])) + struct.pack("!HH", 0, len(values))
-        for value in values:
-            data = value.encode()
-            body += struct.pack("!i", -1) if value == "null" else struct.pack("!i", len(data)) + data
+        body += b"".join(map(argument, values))
         connection.send("B", body + struct.pack("!HH", 1, result))
     elif verb in "DC":
         connection.send(verb, words[0].upper().encode() + text(name(words[1])))
@@ -203,7 +218,12 @@ def send(connection, line):
     elif verb == "f":
         connection.send("f", text(rest))
     elif verb == "F":
-        connection.send("F", struct.pack("!IHHH", 1598, 0, 0, 0))
+        words, form = words if rest else ["1598"], 0
+        values = words[1:]
+        if values and values[0].startswith("("):
+            form = int(values.pop(0).strip("()"))
+        body = struct.pack("!IHH", int(words[0]), 0, len(values))
+        connection.send("F", body + b"".join(map(argument, values)) + struct.pack("!H", form))
     elif verb == "bytes":
         connection.socket.sendall(bytes.fromhex("".join(words)))
     elif verb == "ssl":
@@ -279,9 +299,11 @@ def play_recording(url, setup, lines):
     return waits
 
 
-def play_expecting(url, setup, lines, waits):
-    """Plays a sequence; why it is not as expected, or None."""
+def play_expecting(url, setup, lines, waits, together=False):
+    """Plays a sequence, what lies between two waits in one piece or message by message; why it is not
+    as expected, or None."""
     play, at = Play(url, setup, lines), 0
+    play.connection.together = together and not any(line.startswith(("bytes", "ssl")) for line in lines)
     free = any(is_unordered(line) for line in lines)
 
     def unordered(lines):
@@ -289,6 +311,7 @@ def play_expecting(url, setup, lines, waits):
 
     for number, line in enumerate(lines):
         if line == "wait":
+            play.connection.flush()
             said = play.wait_for(waits[at])
             last = at + 1 == len(waits)
             wanted, came = unordered(waits[at]), unordered(said[: len(waits[at])])
@@ -508,6 +531,7 @@ def main(args):
     failed = 0
     for comments, lines, waits in sequences:
         wrong = play_expecting(url, setup, lines, waits) if lines else None
+        wrong = wrong or (play_expecting(url, setup, lines, waits, together=True) if lines else None)
         if wrong:
             failed += 1
             print("\n".join(comments) + f"\n{wrong}\n")

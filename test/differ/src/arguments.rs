@@ -106,7 +106,7 @@ fn format(name: &str, at: usize, types: &[Type]) -> Option<&'static [&'static st
                 "\"text\" DD",
                 "SSSS",
             ],
-            Type::Interval => &["HH24:MI:SS", "DD HH24", "YYYY MM DD", "MS", "FMHH24"],
+            Type::Interval(_) => &["HH24:MI:SS", "DD HH24", "YYYY MM DD", "MS", "FMHH24"],
             _ => &[
                 "999", "0000", "9,999.99", "S999", "FM999.00", "$99.9", "99PR", "RN", "999MI",
                 "9.99EEEE", "L999", "099V9", "SG99",
@@ -182,6 +182,9 @@ pub(crate) const LEFT_OUT: &[(&str, &str)] = &[
     ("timeofday", "the session's time"),
     ("random", "random"),
     ("gen_random_uuid", "random"),
+    ("uuid_generate_v4", "random, of an extension"),
+    ("digest", "of an extension"),
+    ("hmac", "of an extension"),
     ("current_user", "the session"),
     ("session_user", "the session"),
     ("current_role", "the session"),

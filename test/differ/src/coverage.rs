@@ -42,6 +42,7 @@ const RULES: &[&str] = &[
     "default",
     "delete",
     "distinct",
+    "document",
     "drop column",
     "drop constraint",
     "drop index",
@@ -100,6 +101,9 @@ const RULES: &[&str] = &[
     "overlaps",
     "overlay placing",
     "partition by",
+    "path exists",
+    "path match",
+    "path query",
     "position in",
     "prepare",
     "prepared",
@@ -238,7 +242,7 @@ mod tests {
         let mut generator = Generator::new(1);
         let mut coverage = Coverage::new();
         let known: Vec<String> = coverage.counts.keys().cloned().collect();
-        for _ in 0..40_000 {
+        for _ in 0..70_000 {
             coverage.note(&generator.statement(), &[]);
         }
         let rare = coverage.missing(10);

@@ -18,6 +18,7 @@ mod coverage;
 mod expr;
 mod ground;
 mod known;
+mod path;
 mod predicate;
 mod query;
 mod run;

@@ -17,6 +17,21 @@ pub(crate) struct Scope {
     pub(crate) in_aggregate: bool,
 }
 
+/// Aggregates of pairs that give a float.
+const PAIRS: [&str; 11] = [
+    "corr",
+    "covar_pop",
+    "covar_samp",
+    "regr_avgx",
+    "regr_avgy",
+    "regr_intercept",
+    "regr_r2",
+    "regr_slope",
+    "regr_sxx",
+    "regr_sxy",
+    "regr_syy",
+];
+
 impl Generator {
     /// A column of this type of the innermost query, at times of an enclosing one.
     pub(crate) fn column(&mut self, ty: Type) -> Option<Node> {
@@ -54,8 +69,8 @@ impl Generator {
     /// An aggregate of this type over the columns of the innermost query.
     fn aggregate(&mut self, ty: Type) -> Option<Node> {
         let numeric = Type::Numeric(None);
-        let mut choices: Vec<(&str, Type)> = Vec::new();
-        if sortable(ty) && !matches!(ty, Type::Bool | Type::Uuid | Type::Bytea | Type::Char(_)) {
+        let mut choices = of_ranges(ty);
+        if sortable(ty) && has_extremes(ty) {
             choices.extend([("min", ty), ("max", ty)]);
         }
         match ty {
@@ -67,8 +82,12 @@ impl Generator {
                 ("count(*)", Type::Int4),
                 ("bit_and", Type::Int8),
                 ("bit_or", Type::Int8),
+                ("bit_xor", Type::Int8),
+                ("regr_count", Type::Int4),
             ]),
-            Type::Int4 => choices.extend([("bit_and", Type::Int4), ("bit_or", Type::Int4)]),
+            Type::Int4 | Type::Bit(None) => {
+                choices.extend([("bit_and", ty), ("bit_or", ty), ("bit_xor", ty)]);
+            }
             Type::Numeric(_) => choices.extend([
                 ("sum", Type::Int8),
                 ("sum", numeric),
@@ -81,15 +100,18 @@ impl Generator {
                 ("var_samp", numeric),
                 ("var_pop", Type::Int4),
             ]),
-            Type::Float8 => choices.extend([
-                ("sum", Type::Float8),
-                ("avg", Type::Float8),
-                ("avg", Type::Float4),
-                ("stddev", Type::Float8),
-                ("var_pop", Type::Float8),
-            ]),
+            Type::Float8 => {
+                choices.extend([
+                    ("sum", Type::Float8),
+                    ("avg", Type::Float8),
+                    ("avg", Type::Float4),
+                    ("stddev", Type::Float8),
+                    ("var_pop", Type::Float8),
+                ]);
+                choices.extend(PAIRS.map(|name| (name, Type::Int4)));
+            }
             Type::Float4 => choices.push(("sum", Type::Float4)),
-            Type::Interval => choices.extend([("sum", ty), ("avg", ty)]),
+            Type::Interval(_) => choices.extend([("sum", ty), ("avg", ty)]),
             Type::Bool => {
                 choices.extend([("bool_and", ty), ("bool_or", ty), ("every", ty)]);
             }
@@ -155,6 +177,11 @@ impl Generator {
         } else {
             ""
         };
+        if name == "regr_count" || PAIRS.contains(&name) {
+            // Beside a constant, no digits depend on the order of rows but those of squares.
+            let node = node.text(format!("{name}({distinct}3, "));
+            return node.node(arg).text(")");
+        }
         let node = node.text(format!("{name}({distinct}")).node(arg);
         let direction = self.word(&["", " DESC", " ASC NULLS FIRST"]);
         match name {
@@ -582,4 +609,33 @@ pub(crate) fn columns_of(table: &Table, alias: &str) -> Vec<(String, Type)> {
     columns
         .map(|(name, ty)| (format!("{alias}.{name}"), *ty))
         .collect()
+}
+
+/// Aggregates of ranges that give this type, with what they are over.
+fn of_ranges(ty: Type) -> Vec<(&'static str, Type)> {
+    match ty {
+        Type::Range(_) => vec![("range_intersect_agg", ty)],
+        Type::Multirange(kind) => vec![
+            ("range_agg", Type::Range(kind)),
+            ("range_agg", ty),
+            ("range_intersect_agg", ty),
+        ],
+        _ => Vec::new(),
+    }
+}
+
+/// Whether there are `min` and `max` of the type.
+fn has_extremes(ty: Type) -> bool {
+    !matches!(
+        ty,
+        Type::Bool
+            | Type::Uuid
+            | Type::Macaddr
+            | Type::Bytea
+            | Type::Char(_)
+            | Type::Bit(_)
+            | Type::Varbit(_)
+            | Type::Range(_)
+            | Type::Multirange(_)
+    )
 }

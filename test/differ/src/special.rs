@@ -26,6 +26,7 @@ impl Generator {
                 let node = Node::new("at time zone", place).text("(").node(arg);
                 node.text(format!(" AT TIME ZONE '{zone}')"))
             }
+            Type::Bool if self.one_in(2) => self.path_condition(depth),
             Type::Bool => {
                 let starts = [self.expr(Type::Date, 0), self.expr(Type::Date, 0)];
                 let ends = [self.expr(Type::Date, 0), self.expr(Type::Date, 0)];
@@ -80,6 +81,9 @@ impl Generator {
         let place = Place::Expr(Type::Text);
         let small =
             |prng: &mut Prng| Node::leaf("literal", Type::Int4, prng.between(1, 4).to_string());
+        if self.one_in(4) {
+            return self.path_items(depth);
+        }
         let text = self.expr(Type::Text, depth - 1);
         match self.below(4) {
             0 => {

@@ -2,20 +2,24 @@
 //! some are the ends of the range of their type.
 
 use base::types::ArrayKind;
-use base::{Prng, Type};
+use base::{Prng, RangeKind, Type};
 
-/// The types that are drawn.
-pub(crate) const TYPES: [Type; 20] = {
-    let mut all = [Type::Bool; 20];
-    let mut at = 0;
-    while at < Type::SCALARS.len() {
-        all[at] = Type::SCALARS[at];
-        at += 1;
+/// The types that are drawn: all but those of JSON, and some arrays.
+pub(crate) const TYPES: [Type; 39] = {
+    let mut all = [Type::Bool; 39];
+    let (mut from, mut to) = (0, 0);
+    while from < Type::SCALARS.len() {
+        let ty = Type::SCALARS[from];
+        if !matches!(ty, Type::Json | Type::Jsonb | Type::JsonPath) {
+            all[to] = ty;
+            to += 1;
+        }
+        from += 1;
     }
-    all[16] = INT4S;
-    all[17] = INT8S;
-    all[18] = TEXTS;
-    all[19] = NUMERICS;
+    all[35] = INT4S;
+    all[36] = INT8S;
+    all[37] = TEXTS;
+    all[38] = NUMERICS;
     all
 };
 pub(crate) const INT4S: Type = Type::Array(ArrayKind::Int4);
@@ -50,7 +54,7 @@ pub(crate) fn literal(prng: &mut Prng, ty: Type) -> String {
         Type::Date => format!("DATE '{plain}'"),
         Type::Time(None) => format!("TIME '{plain}'"),
         Type::Timestamp(None) => format!("TIMESTAMP '{plain}'"),
-        Type::Interval => format!("INTERVAL '{plain}'"),
+        Type::Interval(_) => format!("INTERVAL '{plain}'"),
         Type::Text if prng.below(3) == 0 => format!("'{plain}'"),
         ty => format!("'{plain}'::{}", written(ty)),
     }
@@ -94,7 +98,17 @@ fn content(prng: &mut Prng, ty: Type) -> String {
             ],
         )
         .into(),
-        Type::Interval => pick(
+        Type::Timetz(None) => {
+            let zone = pick(prng, &["+00", "+02", "-05:30"]);
+            format!("{}{zone}", time(prng))
+        }
+        Type::Bit(_) | Type::Varbit(_) => pick(
+            prng,
+            &["", "0", "1", "101", "1101", "00000001", "1111000011"],
+        )
+        .into(),
+        Type::Inet | Type::Cidr | Type::Macaddr => address(prng, ty).into(),
+        Type::Interval(_) => pick(
             prng,
             &[
                 "1 day",
@@ -111,12 +125,74 @@ fn content(prng: &mut Prng, ty: Type) -> String {
         )
         .into(),
         Type::Array(kind) => array(prng, kind),
+        Type::Range(kind) => range(prng, kind),
+        Type::Multirange(kind) => {
+            let count = prng.below(4);
+            let ranges: Vec<String> = (0..count).map(|_| range(prng, kind)).collect();
+            format!("{{{}}}", ranges.join(","))
+        }
         Type::Oid | Type::Xid => prng.below(30).to_string(),
         Type::Tid => format!("({},{})", prng.below(3), prng.below(4)),
         Type::InternalChar => "r".into(),
         Type::Unknown => text(prng).into(),
         number => unreachable!("{number:?} is drawn above"),
     }
+}
+
+/// A range of few values, at times an infinite or empty one.
+fn range(prng: &mut Prng, kind: RangeKind) -> String {
+    let bounds: &[&str] = match kind {
+        RangeKind::Int4 | RangeKind::Int8 => &["-3", "1", "2", "5", "6", "7", "40"],
+        RangeKind::Numeric => &["-2.5", "1", "1.0", "1.5", "7", "33.333"],
+        RangeKind::Date => &["2020-02-28", "2020-02-29", "2020-03-01", "2024-07-04"],
+        RangeKind::Timestamp | RangeKind::Timestamptz => {
+            &["2020-02-29", "2020-02-29 12:00", "2023-03-31 23:59:59.5"]
+        }
+    };
+    if prng.below(8) == 0 {
+        return "empty".into();
+    }
+    let low = prng.below(bounds.len() as u64) as usize;
+    let high = low + prng.below((bounds.len() - low) as u64) as usize;
+    let shown = |prng: &mut Prng, at: usize| match prng.below(6) {
+        0 => String::new(),
+        _ => format!("\"{}\"", bounds[at]),
+    };
+    let (open, close) = (pick(prng, &["[", "("]), pick(prng, &["]", ")"]));
+    format!("{open}{},{}{close}", shown(prng, low), shown(prng, high))
+}
+
+/// An address of a network, a host or a device.
+fn address(prng: &mut Prng, ty: Type) -> &'static str {
+    let all: &[&'static str] = match ty {
+        Type::Inet => &[
+            "10.0.0.1",
+            "10.1.2.3/8",
+            "192.168.1.0/24",
+            "0.0.0.0/0",
+            "255.255.255.255",
+            "::1",
+            "fe80::1/64",
+            "::ffff:1.2.3.4",
+            "1:0:0:2::/100",
+        ],
+        Type::Cidr => &[
+            "10",
+            "10.0.0.0/8",
+            "192.168.1/24",
+            "1.2.3.4/32",
+            "::/0",
+            "fe80::/10",
+            "2001:4f8:3:ba::/64",
+        ],
+        _ => &[
+            "08:00:2b:01:02:03",
+            "00-00-00-00-00-00",
+            "ffff.ffff.ffff",
+            "08002b010203",
+        ],
+    };
+    pick(prng, all)
 }
 
 /// A number, at times at the end of its type's range.
@@ -149,6 +225,12 @@ fn number(prng: &mut Prng, ty: Type) -> String {
                 "0.0000001",
                 "-99999999.99",
                 "1000000000000000000",
+                "1e45",
+                "-12345678901234567890123456789012345678901234.5",
+                "1.5e-45",
+                "NaN",
+                "Infinity",
+                "-Infinity",
             ],
         )
         .into(),
@@ -164,7 +246,12 @@ fn number(prng: &mut Prng, ty: Type) -> String {
 }
 
 fn array(prng: &mut Prng, kind: ArrayKind) -> String {
-    let count = prng.below(4);
+    // Some have two dimensions, or other bounds.
+    let (count, parts) = match prng.below(8) {
+        0 => (2, 2),
+        1 => (1, 2),
+        _ => (prng.below(4), 1),
+    };
     let element = |prng: &mut Prng| match kind {
         _ if prng.below(7) == 0 => "NULL".to_string(),
         ArrayKind::Text => {
@@ -173,8 +260,18 @@ fn array(prng: &mut Prng, kind: ArrayKind) -> String {
         ArrayKind::Numeric(None) => pick(prng, &["0", "1.5", "-2.50", "7"]).to_string(),
         _ => prng.between(-3, 9).to_string(),
     };
-    let elements: Vec<String> = (0..count).map(|_| element(prng)).collect();
-    format!("{{{}}}", elements.join(","))
+    let part = |prng: &mut Prng| {
+        let elements: Vec<String> = (0..count).map(|_| element(prng)).collect();
+        format!("{{{}}}", elements.join(","))
+    };
+    match parts {
+        1 if count > 0 && prng.below(10) == 0 => {
+            let low = prng.between(-1, 2);
+            format!("[{low}:{}]={}", low + count as i64 - 1, part(prng))
+        }
+        1 => part(prng),
+        _ => format!("{{{},{}}}", part(prng), part(prng)),
+    }
 }
 
 fn text(prng: &mut Prng) -> &'static str {

@@ -63,7 +63,18 @@ impl Generator {
             calls.push(format!("first_value({name})"));
             calls.push(format!("last_value({name})"));
             calls.push(format!("nth_value({name}, 2)"));
-            let none = Type::Bool == ty || matches!(ty, Type::Uuid | Type::Bytea | Type::Char(_));
+            let none = Type::Bool == ty
+                || matches!(
+                    ty,
+                    Type::Uuid
+                        | Type::Macaddr
+                        | Type::Bytea
+                        | Type::Char(_)
+                        | Type::Bit(_)
+                        | Type::Varbit(_)
+                        | Type::Range(_)
+                        | Type::Multirange(_)
+                );
             if !none && ty != Type::Varchar(None) {
                 calls.extend([format!("min({name})"), format!("max({name})")]);
             }

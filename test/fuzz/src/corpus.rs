@@ -186,6 +186,23 @@ pub fn json() -> Vec<Vec<u8>> {
     documents.chain(keys).collect()
 }
 
+/// A document in normal form for paths that come with none.
+pub const DOCUMENT: &str =
+    "{\"a\": {\"b\": [1, 2.50, \"x\"]}, \"c\": [null, true, {\"a\": \"2020-01-02\"}]}";
+
+/// Paths, some with a document.
+pub fn paths() -> Vec<Vec<u8>> {
+    let texts = [
+        "$.a.b[0 to last, 1] ? (@ > 1 && !(@ == $x)).size()",
+        "strict $.**{1 to 2} ? (exists (@.a ? (@ like_regex \"^a\" flag \"iq\"))).keyvalue().id",
+        "($.a.b[*] + 1.5e1) * -$.c[last - 1] % 3",
+        "$.c[*].a.datetime(\"YYYY-MM-DD\").type() starts with \"da\\u0061\"",
+        "($ == 1 || $.\"b c\" <= .5) is unknown",
+        "$.* /* all */ .double().abs().ceiling().floor()\0[1, \"2\", {\"a\": 3}]",
+    ];
+    texts.iter().map(|text| text.as_bytes().to_vec()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use base::codec::{CodecError, decode, to_vec};

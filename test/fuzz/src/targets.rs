@@ -50,6 +50,7 @@ pub const TARGETS: &[Target] = &[
     ),
     target("sql", sql_text, corpus::sql, None),
     target("json", json_text, corpus::json, None),
+    target("jsonpath", jsonpath, corpus::paths, None),
     target("program", program, corpus::programs, None),
     target("history", history, corpus::histories, None),
     target(
@@ -142,6 +143,31 @@ fn json_text(bytes: &[u8]) {
             assert_eq!(json::check(&decoded), Ok(()), "a key decodes to a value");
         }
     }
+}
+
+/// Reads a path, which must be the same in its normal form, and follows it through a document. A
+/// zero byte ends the path; the document is behind it.
+fn jsonpath(bytes: &[u8]) {
+    let end = bytes.iter().position(|byte| *byte == 0);
+    let (path, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
+    let path = String::from_utf8_lossy(path);
+    let Ok(read) = json::path::Path::parse(&path) else {
+        return;
+    };
+    let normal = read.to_string();
+    let again = json::path::Path::parse(&normal).expect("a normal form can be read");
+    assert_eq!(
+        (again.to_string(), &again),
+        (normal.clone(), &read),
+        "{path}"
+    );
+    let document = String::from_utf8_lossy(rest.get(1..).unwrap_or(b""));
+    let document = json::normalise(&document).unwrap_or_else(|_| corpus::DOCUMENT.into());
+    let args = [
+        base::Datum::Jsonb(base::Jsonb::from_normal(document)),
+        base::Datum::from(&*normal),
+    ];
+    let _ = functions::json::path_items(&args, None);
 }
 
 /// Decodes a row program, as it comes with a request of another node, and runs it over a row.

@@ -105,6 +105,7 @@ impl WriteSet {
                 self.1.push((number, self.0.clone()));
                 Ok(OpResult::Done)
             }
+            Op::Savepoint(Savepoint::Renew { .. }) => Ok(OpResult::Done),
             Op::Savepoint(Savepoint::RollBackTo(number)) => {
                 self.1.retain(|(other, _)| *other <= number);
                 let then = self.1.last().filter(|(other, _)| *other == number);

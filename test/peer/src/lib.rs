@@ -1,11 +1,14 @@
 //! Servers of others for a test: a PostgreSQL that psql asks, too, and those that no test may skip
-//! in CI.
+//! in CI. None of them waits for the disk, which may stand still for seconds; [`longer`] and
+//! [`again`] make a run anew in which nothing has happened for such a reason.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 mod certificates;
+mod tries;
 
 pub use certificates::Certificates;
+pub use tries::{again, longer};
 
 use servers::{Kind, Server};
 use std::fs::File;
@@ -14,10 +17,32 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Starts a server with these arguments. `None` where it is not installed; with
-/// `TRELLIS_REQUIRE_PEERS` set that is a failure, so that CI cannot skip by mistake; without it the
-/// caller checks nothing.
+/// How a server is told to force nothing to the disk. What it acknowledges is there after SIGKILL
+/// all the same, because the system has it by then; a test needs no more than that.
+fn unforced(kind: Kind) -> &'static [&'static str] {
+    match kind {
+        Kind::Postgres => &["-c", "fsync=off"],
+        Kind::MariaDb => &[
+            "--innodb-flush-log-at-trx-commit=2",
+            "--innodb-flush-method=nosync",
+            // Where the log would go past the system's memory; older servers do not know it.
+            "--loose-innodb-log-file-buffering=ON",
+        ],
+        Kind::Redis => &["--appendfsync", "no"],
+        Kind::Etcd => &["--unsafe-no-fsync"],
+        Kind::Cassandra | Kind::HBase | Kind::FerretDb => &[],
+    }
+}
+
+/// Starts a server that forces nothing to the disk, with these arguments besides.
+/// `None` where it is not installed; with `TRELLIS_REQUIRE_PEERS` set that is a failure, so that CI
+/// cannot skip by mistake; without it the caller checks nothing.
 pub fn start(kind: Kind, arguments: &[&str]) -> Option<Server> {
+    start_forced(kind, &[unforced(kind), arguments].concat())
+}
+
+/// As [`start`], but every commit is on the disk before it is answered.
+pub fn start_forced(kind: Kind, arguments: &[&str]) -> Option<Server> {
     let started = Server::start(kind, arguments).unwrap_or_else(|error| panic!("{error}"));
     let required = std::env::var_os("TRELLIS_REQUIRE_PEERS").is_some();
     assert!(
@@ -70,7 +95,6 @@ impl Peer {
         file.write_all(ACCESS.as_bytes())
             .expect("the temporary folder is writable");
         let settings = [
-            "fsync=off".to_owned(),
             "max_connections=200".to_owned(),
             "max_pred_locks_per_transaction=256".to_owned(),
             format!("hba_file={}", access.display()),

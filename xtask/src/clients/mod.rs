@@ -8,7 +8,7 @@ mod pgbench;
 mod programs;
 mod psql;
 
-use crate::servers::{Folder, Postgres, Server, Trellis};
+use crate::servers::{self, Folder, Postgres, Server, Trellis};
 use crate::{install, repo};
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
@@ -39,6 +39,33 @@ impl Ground {
         })
     }
 
+    /// A server with a certificate.
+    fn start_with_tls(peer: bool) -> Result<Ground> {
+        install::postgres()?;
+        let folder = Folder::new("clients")?;
+        let tls = servers::certificate(folder.path())?;
+        let server = match peer {
+            true => Server::Postgres(Postgres::start_with_tls(&[("fsync", "off")], &tls)?),
+            false => Server::Trellis(Trellis::start_with_tls(NODES, &tls)?),
+        };
+        Ok(Ground { server, folder })
+    }
+
+    /// The certificate of the server, which is its own authority.
+    fn certificate(&self) -> PathBuf {
+        self.folder.path().join(servers::CERTIFICATE)
+    }
+
+    /// The URL of a database for a client that is to encrypt, and to look at the certificate.
+    fn tls_url(&self, database: &str) -> String {
+        let certificate = self.certificate();
+        format!(
+            "{}?sslmode=verify-full&sslrootcert={}",
+            self.server.url(database),
+            certificate.display()
+        )
+    }
+
     fn log(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -64,14 +91,28 @@ const CLIENTS: &[Client] = &[
     ("sqlalchemy", programs::sqlalchemy),
     ("django", programs::django),
     ("jdbc", programs::jdbc),
+    ("pgadmin", programs::pgadmin),
+];
+
+/// Those that connect to a server with TLS, and look at its certificate.
+const ENCRYPTED: &[Client] = &[
+    ("jdbc_objects", programs::jdbc_objects),
+    ("hibernate", programs::hibernate),
+    ("node_postgres", programs::node_postgres),
+    ("typeorm", programs::typeorm),
+    ("pgx", programs::pgx),
+    ("gorm", programs::gorm),
 ];
 
 /// Runs `cargo xtask clients`.
 pub(crate) fn main(args: &[String]) -> Result<()> {
     let (peer, names) = options(args)?;
-    let known = |name: &String| CLIENTS.iter().any(|(client, _)| client == name);
-    if let Some(name) = names.iter().find(|name| !known(name)) {
-        let all: Vec<&str> = CLIENTS.iter().map(|(name, _)| *name).collect();
+    let all: Vec<&str> = [CLIENTS, ENCRYPTED]
+        .concat()
+        .iter()
+        .map(|(name, _)| *name)
+        .collect();
+    if let Some(name) = names.iter().find(|name| !all.contains(&name.as_str())) {
         bail!(
             "no client test is called {name}; there are {}",
             all.join(", ")
@@ -100,12 +141,24 @@ fn options(args: &[String]) -> Result<(bool, Vec<String>)> {
 }
 
 fn run(peer: bool, names: &[String]) -> Result<usize> {
-    let mut ground = Ground::start(peer)?;
+    let wanted = |all: &[Client]| -> Vec<Client> {
+        let mut all = all.to_vec();
+        all.retain(|(name, _)| names.is_empty() || names.iter().any(|wanted| wanted == name));
+        all
+    };
+    let plain = run_on(|| Ground::start(peer), &wanted(CLIENTS));
+    let encrypted = run_on(|| Ground::start_with_tls(peer), &wanted(ENCRYPTED));
+    Ok(plain? + encrypted?)
+}
+
+/// Runs clients against a server of their own.
+fn run_on(start: impl FnOnce() -> Result<Ground>, clients: &[Client]) -> Result<usize> {
+    if clients.is_empty() {
+        return Ok(0);
+    }
+    let mut ground = start()?;
     let (mut passed, mut failed) = (0, Vec::new());
-    for (name, client) in CLIENTS {
-        if !names.is_empty() && !names.iter().any(|wanted| wanted == name) {
-            continue;
-        }
+    for (name, client) in clients {
         let begin = Instant::now();
         let database = format!("{name}_db");
         let result = ground

@@ -1,7 +1,7 @@
 //! Clients that are programs of their own: they get a URL, assert, and print `passed: N`.
 
 use super::{CLIENT_LIMIT, Ground};
-use crate::{ci, install, repo, shell};
+use crate::{ci, install, packages, repo, shell};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +18,7 @@ pub(super) fn tokio_postgres(ground: &Ground, database: &str) -> Result<usize> {
 pub(super) fn wire(ground: &Ground, database: &str) -> Result<usize> {
     let folder = repo::root().join("test/clients/wire");
     let mut passed = 0;
-    for script in ["at_once.txt", "startup.txt", "random.txt"] {
+    for script in ["at_once.txt", "calls.txt", "startup.txt", "random.txt"] {
         let program = || -> Result<Command> {
             let mut command = Command::new(install::python()?);
             command.arg("-B").arg(folder.join("wire.py"));
@@ -80,6 +80,73 @@ pub(super) fn jdbc(ground: &Ground, database: &str) -> Result<usize> {
         .arg(repo::root().join("test/clients/jdbc/Clients.java"))
         .arg(url);
     checks(ground, "jdbc", &mut command)
+}
+
+/// node-postgres: test/clients/node.
+pub(super) fn node_postgres(ground: &Ground, database: &str) -> Result<usize> {
+    node(ground, database, "driver")
+}
+
+/// TypeORM: test/clients/node.
+pub(super) fn typeorm(ground: &Ground, database: &str) -> Result<usize> {
+    node(ground, database, "mapper")
+}
+
+fn node(ground: &Ground, database: &str, part: &str) -> Result<usize> {
+    let mut command = Command::new("node");
+    command.arg(packages::node()?);
+    command.arg(ground.tls_url(database)).arg(part);
+    checks(ground, "node", &mut command)
+}
+
+/// pgx: test/clients/go.
+pub(super) fn pgx(ground: &Ground, database: &str) -> Result<usize> {
+    go(ground, database, "driver")
+}
+
+/// GORM: test/clients/go.
+pub(super) fn gorm(ground: &Ground, database: &str) -> Result<usize> {
+    go(ground, database, "mapper")
+}
+
+fn go(ground: &Ground, database: &str, part: &str) -> Result<usize> {
+    let mut command = Command::new(packages::go()?);
+    command.arg(ground.tls_url(database)).arg(part);
+    checks(ground, "go", &mut command)
+}
+
+/// What of JDBC needs TLS or calls functions by number: test/clients/hibernate.
+pub(super) fn jdbc_objects(ground: &Ground, database: &str) -> Result<usize> {
+    java(ground, database, "driver")
+}
+
+/// Hibernate: test/clients/hibernate.
+pub(super) fn hibernate(ground: &Ground, database: &str) -> Result<usize> {
+    java(ground, database, "mapper")
+}
+
+fn java(ground: &Ground, database: &str, part: &str) -> Result<usize> {
+    let url = format!(
+        "jdbc:postgresql://127.0.0.1:{}/{database}?user={}&sslmode=verify-full&sslrootcert={}",
+        ground.server.port(),
+        crate::servers::USER,
+        ground.certificate().display()
+    );
+    let mut command = Command::new("java");
+    // It ends before compiled code would pay.
+    command.args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]);
+    command.args(["-cp", &packages::java()?, "Clients", &url, part]);
+    checks(ground, "java", &mut command)
+}
+
+/// What pgAdmin asks: test/clients/pgadmin.
+pub(super) fn pgadmin(ground: &Ground, database: &str) -> Result<usize> {
+    let mut command = Command::new(install::python()?);
+    let folder = repo::root().join("test/clients/pgadmin");
+    command.arg("-B").arg(folder.join("clients.py"));
+    command.arg(ground.server.url(database));
+    command.arg(packages::pgadmin()?).arg(ground.server.name());
+    checks(ground, "pgadmin", &mut command)
 }
 
 /// One file of SQL.

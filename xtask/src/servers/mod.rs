@@ -102,6 +102,37 @@ pub(crate) fn client(program: &str, port: u16, database: &str) -> Command {
     command
 }
 
+/// File of a server's certificate.
+pub(crate) const CERTIFICATE: &str = "server.crt";
+/// File of its key.
+const KEY: &str = "server.key";
+
+/// Certificate and key of a server on this machine.
+pub(crate) struct Tls {
+    certificate: PathBuf,
+    key: PathBuf,
+}
+
+/// Makes both in a folder.
+pub(crate) fn certificate(folder: &Path) -> Result<Tls> {
+    let (certificate, key) = (folder.join(CERTIFICATE), folder.join(KEY));
+    let mut make = Command::new("openssl");
+    make.args([
+        "req",
+        "-x509",
+        "-nodes",
+        "-days",
+        "30",
+        "-subj",
+        "/CN=localhost",
+    ]);
+    make.args(["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]);
+    make.args(["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]);
+    make.arg("-keyout").arg(&key).arg("-out").arg(&certificate);
+    shell::output(&mut make)?;
+    Ok(Tls { certificate, key })
+}
+
 /// A fresh folder that everybody may enter; removed with everything in it when dropped.
 pub(crate) struct Folder(PathBuf);
 

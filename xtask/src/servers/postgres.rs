@@ -1,6 +1,6 @@
 //! A PostgreSQL 15 of our own: fresh files, its own port, started and stopped by its own programs.
 
-use super::{Folder, USER, free_ports};
+use super::{CERTIFICATE, Folder, KEY, Tls, USER, free_ports};
 use crate::{install, shell};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
@@ -19,6 +19,15 @@ pub(crate) struct Postgres {
 impl Postgres {
     /// Makes the files, starts the server and waits until it answers.
     pub(crate) fn start(settings: &[Setting]) -> Result<Postgres> {
+        Self::start_as(settings, None)
+    }
+
+    /// The same, with TLS.
+    pub(crate) fn start_with_tls(settings: &[Setting], tls: &Tls) -> Result<Postgres> {
+        Self::start_as(settings, Some(tls))
+    }
+
+    fn start_as(settings: &[Setting], tls: Option<&Tls>) -> Result<Postgres> {
         let folder = Folder::new("postgres")?;
         if shell::is_root() {
             shell::run(Command::new("chown").arg(USER).arg(folder.path()))?;
@@ -43,6 +52,10 @@ impl Postgres {
         for (name, value) in settings {
             config.push_str(&format!("{name} = '{value}'\n"));
         }
+        if let Some(tls) = tls {
+            config.push_str("ssl = on\n");
+            server.take_certificate(tls)?;
+        }
         std::fs::write(data.join("postgresql.auto.conf"), config)?;
         let mut start = server.program("pg_ctl");
         start
@@ -61,6 +74,18 @@ impl Postgres {
         })?;
         server.running = true;
         Ok(server)
+    }
+
+    /// Puts certificate and key where the server looks for them; its user must own the key.
+    fn take_certificate(&self, tls: &Tls) -> Result<()> {
+        let (certificate, key) = (self.data().join(CERTIFICATE), self.data().join(KEY));
+        std::fs::copy(&tls.certificate, &certificate)?;
+        std::fs::copy(&tls.key, &key)?;
+        shell::run(Command::new("chmod").arg("600").arg(&key))?;
+        if shell::is_root() {
+            shell::run(Command::new("chown").arg(USER).arg(certificate).arg(key))?;
+        }
+        Ok(())
     }
 
     pub(crate) fn log(&self) -> PathBuf {

@@ -1,6 +1,6 @@
 //! A local Trellis cluster, started by the program as a user would.
 
-use super::{Folder, client, free_ports};
+use super::{Folder, Tls, client, free_ports};
 use crate::{repo, shell};
 use anyhow::{Context, Result, bail, ensure};
 use std::fs::File;
@@ -48,6 +48,34 @@ impl Trellis {
             &base.to_string(),
         ]);
         command.arg("--data").arg(folder.path().join("data"));
+        Self::launch(folder, &mut command, (base..base + nodes).collect())
+    }
+
+    /// Starts `nodes` nodes of one shard each, which offer TLS and ask for no password.
+    pub(crate) fn start_with_tls(nodes: u16, tls: &Tls) -> Result<Trellis> {
+        let folder = Folder::new("cluster")?;
+        let base = free_ports(nodes, PEER_OFFSET)?;
+        let data = folder.path().join("data");
+        std::fs::create_dir(&data)?;
+        std::fs::write(data.join("roles"), "")?;
+        let mut file = format!(
+            "cluster = {}\nshards = 1\nconnections = 1000\n\n[access]\nroles = \"roles\"\n\
+             certificate = \"{}\"\nkey = \"{}\"\nloopback = \"trust\"\n",
+            std::process::id(),
+            tls.certificate.display(),
+            tls.key.display()
+        );
+        for node in 1..=nodes {
+            let port = base + node - 1;
+            let peer = port + PEER_OFFSET;
+            file.push_str(&format!(
+                "\n[[node]]\nid = {node}\nsql = \"127.0.0.1:{port}\"\n\
+                 peer = \"127.0.0.1:{peer}\"\ndata = \"node-{node}\"\n"
+            ));
+        }
+        std::fs::write(data.join("cluster.toml"), file)?;
+        let mut command = Command::new(Self::program()?);
+        command.arg("start").arg("--data").arg(&data);
         Self::launch(folder, &mut command, (base..base + nodes).collect())
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Violation, text_of};
 use crate::repo::{self, SourceFile};
+use crate::shared_lines;
 use anyhow::Result;
 use std::collections::BTreeMap;
 
@@ -35,6 +36,10 @@ pub(crate) fn check(files: &[SourceFile]) -> Vec<Violation> {
             Some((_, "")) => format!("{kind} of {size} lines has no reason in {LIST}"),
             Some(_) => continue,
         };
+        found.push(Violation::new(&place, 0, message));
+    }
+    for (place, lines, most) in shared_lines::too_long(files) {
+        let message = format!("{lines} lines of code, and an adapter or its layer has {most}");
         found.push(Violation::new(&place, 0, message));
     }
     found

@@ -11,6 +11,7 @@ mod table;
 
 pub use html::{COLOURS, escape, html, page};
 pub use json::{check_json, history_json, json, verdict_json};
+pub use servers::used;
 pub use table::{check_table, table};
 
 use crate::run::RunReport;

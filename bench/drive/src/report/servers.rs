@@ -23,9 +23,9 @@ fn cells(series: &ServerSeries) -> Vec<String> {
 }
 
 /// What the numbers leave out.
-fn remarks(report: &RunReport) -> Vec<String> {
+fn remarks(all: &[ServerSeries]) -> Vec<String> {
     let mut remarks = Vec::new();
-    for series in &report.samples.servers {
+    for series in all {
         let name = &series.name;
         if let Some(why) = &series.ended {
             remarks.push(format!("{name}: no more samples: {why}"));
@@ -56,7 +56,7 @@ pub(super) fn table(report: &RunReport, out: &mut String) {
     for series in &report.samples.servers {
         out.push_str(&line(&cells(series)));
     }
-    for remark in remarks(report) {
+    for remark in remarks(&report.samples.servers) {
         let _ = writeln!(out, "{remark}");
     }
 }
@@ -67,7 +67,13 @@ pub(super) fn html(report: &RunReport, out: &mut String) {
     if servers.is_empty() {
         return;
     }
-    out.push_str("<h2>Servers</h2><div class=\"scroll\"><table><tr>");
+    out.push_str("<h2>Servers</h2>");
+    used(servers, out);
+}
+
+/// What processes used in the course of a run: a table, and a chart for each measure.
+pub fn used(servers: &[ServerSeries], out: &mut String) {
+    out.push_str("<div class=\"scroll\"><table><tr>");
     for column in COLUMNS.split('|') {
         let _ = write!(out, "<th>{column}</th>");
     }
@@ -80,7 +86,7 @@ pub(super) fn html(report: &RunReport, out: &mut String) {
         out.push_str("</tr>");
     }
     out.push_str("</table></div>");
-    for remark in remarks(report) {
+    for remark in remarks(servers) {
         let _ = write!(out, "<p class=\"dim\">{}.</p>", super::escape(&remark));
     }
     for measure in &MEASURES {

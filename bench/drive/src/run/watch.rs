@@ -248,7 +248,7 @@ impl<'a, C: Course> Watch<'a, C> {
             phase: if measured { "measuring" } else { "warm-up" },
             second,
             seconds_left: left.as_secs(),
-            kinds: self.watched.kinds,
+            kinds: self.watched.kinds.to_vec(),
             waiting: options.rate.map(|_| self.course.waiting()),
             p50_us: counts.response.value_at_quantile(0.5),
             p99_us: counts.response.value_at_quantile(0.99),

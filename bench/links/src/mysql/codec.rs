@@ -95,9 +95,11 @@ pub(super) fn push_execute(
     out.push(1);
     for place in places {
         let kind = match types[usize::from(*place)] {
-            ParamType::Int | ParamType::BigInt => ColumnType::MYSQL_TYPE_LONGLONG,
+            ParamType::Int | ParamType::BigInt | ParamType::Bool => ColumnType::MYSQL_TYPE_LONGLONG,
             ParamType::Numeric => ColumnType::MYSQL_TYPE_NEWDECIMAL,
-            ParamType::Text | ParamType::Timestamp => ColumnType::MYSQL_TYPE_VAR_STRING,
+            ParamType::Text | ParamType::Timestamp | ParamType::Double | ParamType::Bytea => {
+                ColumnType::MYSQL_TYPE_VAR_STRING
+            }
         };
         out.extend_from_slice(&[kind as u8, 0]);
     }
@@ -108,14 +110,18 @@ pub(super) fn push_execute(
             continue;
         };
         match types[place] {
-            ParamType::Int | ParamType::BigInt => {
+            ParamType::Int | ParamType::BigInt | ParamType::Bool => {
                 let number = std::str::from_utf8(text)
                     .ok()
                     .and_then(|it| it.parse().ok());
                 let number: i64 = number.ok_or(LinkError::Protocol("a parameter is no number"))?;
                 out.extend_from_slice(&number.to_le_bytes());
             }
-            ParamType::Numeric | ParamType::Text | ParamType::Timestamp => {
+            ParamType::Numeric
+            | ParamType::Text
+            | ParamType::Timestamp
+            | ParamType::Double
+            | ParamType::Bytea => {
                 push_length(text.len(), out);
                 out.extend_from_slice(text);
             }

@@ -590,9 +590,11 @@ impl MySql {
                     return Ok(());
                 }
                 Ended::Rows { rows, more } => (more, format!("{verb} {rows}")),
-                Ended::Done { rows, more } => match verb {
-                    UPSERT => (more, format!("INSERT {}", rows.min(1))),
-                    "BEGIN" | "COMMIT" | "ROLLBACK" | "" => (more, verb.to_owned()),
+                Ended::Done { rows, given, more } => match (verb, given) {
+                    (UPSERT, _) => (more, format!("INSERT {}", rows.min(1))),
+                    ("BEGIN" | "COMMIT" | "ROLLBACK" | "", _) => (more, verb.to_owned()),
+                    // Where PostgreSQL tells the number of a row, too.
+                    ("INSERT", Some(given)) => (more, format!("INSERT {given} {rows}")),
                     _ => (more, format!("{verb} {rows}")),
                 },
             };
@@ -623,6 +625,7 @@ impl MySql {
                 self.note_status(ok.status_flags());
                 return Ok(Ended::Done {
                     rows: ok.affected_rows(),
+                    given: ok.last_insert_id().filter(|given| *given > 0),
                     more: is_more(ok.status_flags()),
                 });
             }
@@ -668,8 +671,16 @@ impl MySql {
 
 /// How a result ended, and whether another one follows.
 enum Ended {
-    Rows { rows: u64, more: bool },
-    Done { rows: u64, more: bool },
+    Rows {
+        rows: u64,
+        more: bool,
+    },
+    Done {
+        rows: u64,
+        /// The first number that the server has given to a row.
+        given: Option<u64>,
+        more: bool,
+    },
     Failed(ServerError),
 }
 

@@ -1,5 +1,6 @@
 //! What is measured: a local cluster as `trellis start` runs it, and single servers of others.
 
+use crate::over::Over;
 use anyhow::{Context, Result, bail};
 use drive::tpcc::{self, LoadOptions, Without};
 use links::answers::Answers;
@@ -7,7 +8,7 @@ use links::link::Link;
 use links::url::Target;
 use links::view::Silent;
 use local_cluster::dir::{CLUSTER_FILE, cluster_file, free_addresses, random};
-use local_cluster::{Interrupt, at_interrupt, connect, nodes, url};
+use local_cluster::{Interrupt, connect, nodes, url};
 use runtime::{ClusterFile, NodeEntry};
 use servers::{Galera, Kind, Remains, Server};
 use sim::scale::System;
@@ -15,8 +16,6 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use workload::tpcc::{Scale, Skew};
 
@@ -127,7 +126,7 @@ pub(super) struct Bed {
     galera: Option<Galera>,
     loaded: BTreeMap<String, ()>,
     /// Nothing is left to clear when the process is interrupted.
-    over: Arc<AtomicBool>,
+    over: Over,
     /// Clears the directory when the process is interrupted.
     _interrupt: Interrupt,
 }
@@ -152,13 +151,10 @@ impl Bed {
         command.args(["start", "--data"]).arg(&dir);
         command.stdin(Stdio::null()).stdout(log.try_clone()?);
         let child = command.stderr(log).spawn().context("trellis start")?;
-        let over: Arc<AtomicBool> = Arc::default();
-        let (is_over, pid) = (over.clone(), child.id());
-        at_interrupt(move || {
-            // Its supervisor first: it would start the nodes again.
-            if !is_over.load(Ordering::SeqCst) {
-                let _ = local_cluster::terminate(pid);
-            }
+        let (over, pid) = (Over::default(), child.id());
+        // Its supervisor first: it would start the nodes again.
+        over.or_at_interrupt(move || {
+            let _ = local_cluster::terminate(pid);
         });
         let mut bed = Bed {
             over,
@@ -231,7 +227,7 @@ impl Bed {
                 };
                 let first = match kind {
                     Kind::Postgres => "postgres",
-                    Kind::MariaDb | Kind::Redis => "test",
+                    _ => "test",
                 };
                 (server.url(first), server.url(&key))
             }
@@ -271,12 +267,8 @@ impl Bed {
         if self.galera.is_none() {
             self.galera = Galera::start(usize::from(NODES))?;
             let remains = self.galera.as_ref().map(Galera::remains);
-            let is_over = self.over.clone();
-            at_interrupt(move || {
-                if !is_over.load(Ordering::SeqCst) {
-                    remains.iter().flatten().for_each(Remains::clear);
-                }
-            });
+            self.over
+                .or_at_interrupt(move || remains.iter().flatten().for_each(Remains::clear));
         }
         Ok(self.galera.as_ref())
     }
@@ -285,17 +277,13 @@ impl Bed {
         if !self.others.iter().any(|(known, _)| *known == kind) {
             let arguments: &[&str] = match kind {
                 Kind::Postgres => &["-c", "max_connections=400"],
-                Kind::MariaDb | Kind::Redis => &[],
+                _ => &[],
             };
             let Some(server) = Server::start(kind, arguments)? else {
                 return Ok(None);
             };
-            let (is_over, remains) = (self.over.clone(), server.remains());
-            at_interrupt(move || {
-                if !is_over.load(Ordering::SeqCst) {
-                    remains.clear();
-                }
-            });
+            let remains = server.remains();
+            self.over.or_at_interrupt(move || remains.clear());
             self.others.push((kind, server));
         }
         let found = self.others.iter().find(|(known, _)| *known == kind);
@@ -310,13 +298,18 @@ impl Bed {
                 let of_kind = self.others.iter().filter(|(known, _)| *known == kind);
                 of_kind.map(|(_, server)| server).collect()
             }
-            Place::Galera => self.galera.iter().flat_map(Galera::nodes).collect(),
+            Place::Galera => return self.galera.iter().flat_map(galera_targets).collect(),
         };
         let target = |(number, server): (usize, &Server)| {
             let (pid, data) = (server.remains().pid()?, server.data());
             Some(format!("node{number}=pid:{pid},data:{}", data.display()))
         };
         (1..).zip(servers).filter_map(target).collect()
+    }
+
+    /// Waits until every node of Galera is a part of the whole again.
+    pub(super) fn heal_galera(&self) -> Result<()> {
+        self.galera.as_ref().map_or(Ok(()), join)
     }
 
     /// What a statement says at the first node that answers.
@@ -327,6 +320,47 @@ impl Bed {
         link.close();
         found
     }
+}
+
+/// The same for nodes that may be killed, by the file of their process.
+fn galera_targets(galera: &Galera) -> Vec<String> {
+    let target = |(number, node): (usize, &Server)| {
+        let (file, data) = (node.pid_file(), node.data());
+        let (file, data, again) = (file.display(), data.display(), galera.start_again(node));
+        format!("node{number}=pidfile:{file},data:{data},start:{again}")
+    };
+    (1..).zip(galera.nodes()).map(target).collect()
+}
+
+fn join(galera: &Galera) -> Result<()> {
+    let began = Instant::now();
+    for node in galera.nodes() {
+        while !is_synced(node) {
+            if began.elapsed() > START_MAX {
+                let address = node.address();
+                bail!("{address} has not joined the others after {START_MAX:?}");
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a node of Galera has all that was committed, and all others with it.
+fn is_synced(node: &Server) -> bool {
+    let status = |link: &mut Link, name: &str| {
+        let found = rows(link, &format!("SHOW STATUS LIKE '{name}'")).ok()?;
+        found.first()?.get(1).cloned()
+    };
+    let ask = || {
+        let target = Target::parse(&node.url("test")).ok()?;
+        let mut link = Link::connect(&target.endpoints[0], &target, None).ok()?;
+        let state = status(&mut link, "wsrep_local_state_comment")?;
+        let size = status(&mut link, "wsrep_cluster_size")?;
+        link.close();
+        Some(state == "Synced" && size == NODES.to_string())
+    };
+    ask() == Some(true)
 }
 
 fn rows(link: &mut Link, sql: &str) -> Result<Vec<Vec<String>>> {
@@ -361,8 +395,59 @@ impl Drop for Bed {
         }
         self.others.clear();
         self.galera = None;
-        self.over.store(true, Ordering::SeqCst);
+        self.over.note();
         // Best effort: a temporary directory that stays behind does no harm.
         let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A node that is killed joins the others again, with what was committed meanwhile.
+    #[test]
+    fn a_killed_node_of_galera_joins_again() -> Result<()> {
+        let Some(galera) = Galera::start(usize::from(NODES))? else {
+            return Ok(());
+        };
+        join(&galera)?;
+        let link = |at: usize| -> Result<Link> {
+            let target = Target::parse(&galera.nodes()[at].url("test"))?;
+            Ok(Link::connect(&target.endpoints[0], &target, None)?)
+        };
+        let mut first = link(0)?;
+        first.command("CREATE TABLE t (id int PRIMARY KEY)")?;
+        first.command("INSERT INTO t VALUES (1)")?;
+        // The first node, which founded the group, joins like the others.
+        for at in [1, 0] {
+            let pid = galera.nodes()[at].remains().pid().context("it runs")?;
+            Command::new("kill")
+                .args(["-9", &pid.to_string()])
+                .status()?;
+            let mut other = link(2)?;
+            let began = Instant::now();
+            let row = 2 + at;
+            while let Err(error) = other.command(&format!("INSERT INTO t VALUES ({row})")) {
+                assert!(began.elapsed() < START_MAX, "{error}");
+                std::thread::sleep(Duration::from_millis(200));
+                other = link(2)?;
+            }
+            let again = galera.start_again(&galera.nodes()[at]);
+            let mut shell = Command::new("sh").args(["-c", &again]).spawn()?;
+            join(&galera)?;
+            let found = rows(
+                &mut link(at)?,
+                &format!("SELECT id FROM t WHERE id = {row}"),
+            )?;
+            assert_eq!(found, [[row.to_string()]]);
+            assert_ne!(galera.nodes()[at].remains().pid(), Some(pid));
+            let end = galera.nodes()[at].remains();
+            if at == 0 {
+                end.clear();
+                shell.wait()?;
+            }
+        }
+        Ok(())
     }
 }

@@ -18,11 +18,11 @@ const PARTS: &str = "\
 1a 17    judged   three nodes: no transaction with another degree, all ratios in their intervals
 1b 14    judged   TPC-C's own NewOrders: under 12 % on several nodes, for 3 to 15
 1c nine  judged   the same on nine nodes with degrees 3 and 5, at a low rate
-2a 19    judged   three nodes: less throughput at 100 % distributed than at the lowest ratio
+2a 19ab  judged   three nodes: less throughput at 100 % distributed than at the lowest ratio
 2b 20    judged   model, 3 to 15 nodes, nothing distributed: scalability (equation 3) 0.9 or more
 2c 20    reported model, the least scalability by protocol and share
-2d 19    reported distributed queries: throughput with degrees 2 and 3 over that with degree 1
-2e 19    reported three nodes, throughput without binding and without broadcast over that with both
+2d 19cd  reported distributed queries: throughput with degrees 2 and 3 over that with degree 1
+2e 19ef  reported three nodes, throughput without binding and without broadcast over that with both
 3a 17    judged   mean of each phase within 10 % of the target as the server says, leap aside
 3b 16    judged   blocking takes longer the more are to compete
 3c 21    judged   most competitors: less throughput than without contention, on every server

@@ -18,7 +18,7 @@ struct Exception {
     fault: &'static str,
     /// The paper does it to three nodes, too.
     three: bool,
-    /// Other servers have it.
+    /// Other servers have it. One that is alone and is killed serves nobody.
     others: bool,
 }
 
@@ -38,7 +38,7 @@ const EXCEPTIONS: [Exception; 5] = [
     },
     Exception {
         name: "network",
-        fault: "delay=50ms",
+        fault: "lag=50ms",
         three: true,
         others: true,
     },
@@ -65,7 +65,7 @@ fn runs_of(place: Place) -> usize {
     let of = |one: &Exception| match place {
         Place::Trellis(_) => 1 + usize::from(one.three),
         Place::Other(_) => usize::from(one.others),
-        Place::Galera => 2 * usize::from(one.others),
+        Place::Galera => 1 + usize::from(one.three),
     };
     EXCEPTIONS.iter().map(of).sum()
 }
@@ -143,11 +143,10 @@ fn exceptions(
     let mut kept = Vec::new();
     for one in &EXCEPTIONS {
         let counts: &[usize] = match place {
-            Place::Trellis(_) if one.three => &[1, usize::from(NODES)],
-            Place::Trellis(_) => &[1],
-            Place::Galera if one.others => &[1, usize::from(NODES)],
+            Place::Trellis(_) | Place::Galera if one.three => &[1, usize::from(NODES)],
+            Place::Trellis(_) | Place::Galera => &[1],
             Place::Other(_) if one.others => &[1],
-            Place::Other(_) | Place::Galera => &[],
+            Place::Other(_) => &[],
         };
         let mut first = None;
         for count in counts {
@@ -244,8 +243,8 @@ fn texts(figure: &mut Figure, missing: &[String]) {
         "Differences to the paper. CPU: its text limits the process to 3 of 8 cores, its appendix \
          burns cores 0 to 5; here a control group gives a node a twentieth of a core. IO: it adds \
          load to the disk; here the bytes of the node are limited. Network: it delays a network \
-         card; here a proxy delays what the clients send and get, not what nodes say to each \
-         other. Shutdown: it shuts the machine down; here the process is killed and started \
+         card; here the packet filter holds all packets of a node, to and from clients and \
+         other nodes. Shutdown: it shuts the machine down; here the process is killed and started \
          again, and rows of that node cannot be reached meanwhile, because Trellis has no \
          replicas, which OceanBase, TiDB and CockroachDB have."
             .to_owned(),
@@ -253,8 +252,10 @@ fn texts(figure: &mut Figure, missing: &[String]) {
     figure.text.push(
         "Galera waits at COMMIT until all its nodes have taken a transaction, and slows down when \
          one of them lags (flow control), so a node that is slow holds up the clients of the \
-         others. A node of it that is killed would have to be started as a part of what the others \
-         are by then, and none of its rows is lost meanwhile; that was not measured."
+         others. After a kill none of its rows is lost, but nobody commits before the others have \
+         given the dead node up (5 s as installed, longer than the fault here lasts). The node is \
+         started with the place that its files have reached, gets what it has missed, and counts \
+         as undone when it listens; the next run begins when all nodes say that they are in step."
             .to_owned(),
     );
     figure.text.push(
@@ -307,7 +308,10 @@ fn broken(
         let result = once(bed, &url, &args);
         lab.clock.besides_done(f64::from(end_s) + 4.0);
         // The next run begins with a whole cluster, whatever became of this one.
-        bed.heal()?;
+        match place {
+            Place::Galera => bed.heal_galera()?,
+            Place::Trellis(_) | Place::Other(_) => bed.heal()?,
+        }
         results.push(result?);
     }
     let found = Found::of(&results);

@@ -68,7 +68,7 @@ fn galera() -> String {
 }
 
 /// Cores, processor, memory and kernel.
-fn machine() -> String {
+pub(crate) fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let field = |path: &str, name: &str| {
         let text = std::fs::read_to_string(path).ok()?;

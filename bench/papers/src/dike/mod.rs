@@ -21,21 +21,19 @@ mod contention;
 mod control;
 mod expectations;
 mod faults;
-mod ground;
+pub(super) mod ground;
 mod natural;
 mod nine;
 mod scale;
 
-use crate::figure::Figure;
-use crate::repetition::{Experiment, Lab, Paper, model_figure};
-use anyhow::Result;
+use crate::repetition::{Experiment, Paper, cluster_figure, model_figure};
 use ask::{repeats, run_s};
 
 pub(super) const HELP: &str = "Examples:
   trellis paper dike                   everything; about an hour on two idle cores
   trellis paper dike --quick           the same with one short run of each setting
   trellis paper dike --model-only      only what runs in virtual time
-  trellis paper dike --figure 22       one (5, 6, 14-19, nine, 20-22, 23-24)
+  trellis paper dike --figure 22       one (5, 6, 14-18, 19ab, 19cd, 19ef, nine, 20-22, 23-24)
 
 Three nodes, clients and servers of others share this machine's cores; nine run at a low rate only.
 Sizes from 3 to 15 nodes are those of the model.";
@@ -56,14 +54,14 @@ pub(super) const PAPER: Paper = Paper {
     model: ground::describe,
 };
 
-const EXPERIMENTS: [Experiment; 13] = [
-    real(
+const EXPERIMENTS: [Experiment; 15] = [
+    cluster_figure(
         "5",
         "TPC-C's own distribution",
         natural::about_5_s,
         natural::figure_5,
     ),
-    real(
+    cluster_figure(
         "6",
         "contention by skewed accesses",
         natural::about_6_s,
@@ -74,71 +72,69 @@ const EXPERIMENTS: [Experiment; 13] = [
         "TPC-C's own distribution by nodes",
         natural::figure_14,
     ),
-    real(
+    cluster_figure(
         "15",
         "contention by the size of the data",
         natural::about_15_s,
         natural::figure_15,
     ),
-    real(
+    cluster_figure(
         "16",
         "cost of making contention",
         control::about_16_s,
         control::figure_16,
     ),
-    real(
+    cluster_figure(
         "17",
         "controls, asked for and seen",
         control::about_17_s,
         control::figure_17,
     ),
-    real(
+    cluster_figure(
         "18",
         "dynamic load and mix",
         control::about_18_s,
         control::figure_18,
     ),
-    real(
-        "19",
-        "ratio and degree, binding, broadcast",
-        scale::about_19_s,
-        scale::figure_19,
+    cluster_figure(
+        "19ab",
+        "ratio and degree",
+        scale::about_19ab_s,
+        scale::figure_19ab,
     ),
-    real(
+    cluster_figure(
+        "19cd",
+        "queries by degree",
+        scale::about_19cd_s,
+        scale::figure_19cd,
+    ),
+    cluster_figure(
+        "19ef",
+        "tables without binding and broadcast",
+        scale::about_19ef_s,
+        scale::figure_19ef,
+    ),
+    cluster_figure(
         "nine",
         "ratio and degree on nine nodes",
         nine::about_s,
         nine::figure,
     ),
     model_figure("20", "nodes", scale::figure_20),
-    real(
+    cluster_figure(
         "21",
         "throughput by contention",
         contention::about_s,
         contention::figure_21,
     ),
-    real("22", "availability", faults::about_s, faults::figure_22),
-    real(
+    cluster_figure("22", "availability", faults::about_s, faults::figure_22),
+    cluster_figure(
         "23-24",
         "balance of data and work",
         balance::about_s,
         balance::figure_23,
     ),
 ];
-
-const fn real(
-    id: &'static str,
-    title: &'static str,
-    about_s: fn(bool) -> f64,
-    run: fn(&mut Lab) -> Result<Figure>,
-) -> Experiment {
-    Experiment {
-        id,
-        title,
-        cluster_s: Some(about_s),
-        run,
-    }
-}
 
 /// Seconds that so many settings take, about, each as often as it is repeated.
 fn settings_s(quick: bool, settings: usize) -> f64 {

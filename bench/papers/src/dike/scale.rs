@@ -39,41 +39,50 @@ const WITHOUT: [(&str, Without); 3] = [
     ),
 ];
 
-pub(super) fn about_19_s(quick: bool) -> f64 {
-    let places = Place::WITH_GALERA.len();
-    let orders = ratios(quick).len() * DEGREES.len() * places;
-    let queries = QUERY_DEGREES.len() * places;
-    let tables = WITHOUT.len() * Place::TRELLIS.len();
-    settings_s(quick, orders + queries + tables)
+/// The columns of each part of figure 19.
+const COLUMNS: [&str; 6] = [
+    "what",
+    "where",
+    "tx/s",
+    "p50 ms",
+    "messages per tx",
+    "attempts again per 100",
+];
+
+pub(super) fn about_19ab_s(quick: bool) -> f64 {
+    let orders = ratios(quick).len() * DEGREES.len() * Place::WITH_GALERA.len();
+    settings_s(quick, orders)
 }
 
-/// Throughput by ratio for two degrees, and with and without the optimizations.
-pub(super) fn figure_19(lab: &mut Lab) -> Result<Figure> {
+pub(super) fn about_19cd_s(quick: bool) -> f64 {
+    settings_s(quick, QUERY_DEGREES.len() * Place::WITH_GALERA.len())
+}
+
+pub(super) fn about_19ef_s(quick: bool) -> f64 {
+    settings_s(quick, WITHOUT.len() * Place::TRELLIS.len())
+}
+
+/// A part of figure 19, whose runs are such as `ask`.
+fn part(id: &'static str, title: &'static str, ask: &Ask, quick: bool) -> Figure {
     let place = format!(
-        "{NODES} nodes of Trellis, one server of others; 9 warehouses; (a, b) {}; (c, d) {}; \
-         (e, f) {}",
-        ask(Place::ALL[0], 20, 3).command(Place::ALL[0], lab.quick),
-        queries(Place::ALL[0], 2).command(Place::ALL[0], lab.quick),
-        Ask::mix(MIX).command(Place::ALL[0], lab.quick)
+        "{NODES} nodes of Trellis, one server of others; 9 warehouses; {}",
+        ask.command(Place::ALL[0], quick)
     );
-    let mut figure = Figure::new("19", "Figure 19: what distribution costs", place);
-    figure.columns(&[
-        "what",
-        "where",
-        "tx/s",
-        "p50 ms",
-        "messages per tx",
-        "attempts again per 100",
-    ]);
-    let mut bed = Bed::start()?;
-    let slower = by_ratio(lab, &mut figure, &mut bed)?;
+    let mut figure = Figure::new(id, title, place);
+    figure.columns(&COLUMNS);
+    figure
+}
+
+/// Throughput by ratio for two degrees.
+pub(super) fn figure_19ab(lab: &mut Lab) -> Result<Figure> {
+    let title = "Figure 19 a, b: what distribution costs";
+    let mut figure = part("19ab", title, &ask(Place::ALL[0], 20, 3), lab.quick);
+    let slower = by_ratio(lab, &mut figure, &mut Bed::start()?)?;
     lab.expectations.judge(
         "2a",
         "at 100 % against the lowest ratio, each protocol and degree".to_owned(),
         slower,
     );
-    by_degree(lab, &mut figure, &mut bed)?;
-    optimizations(lab, &mut figure, &mut bed)?;
     figure.text.push(
         "The paper: OceanBase loses 22.5 % with degree 3 and 39 % with degree 5 on nine nodes. \
          Three nodes have no degree 5. On PostgreSQL and MariaDB the ratio says how many \
@@ -81,6 +90,22 @@ pub(super) fn figure_19(lab: &mut Lab) -> Result<Figure> {
          work, not the distribution."
             .to_owned(),
     );
+    Ok(figure)
+}
+
+/// Throughput of queries by degree.
+pub(super) fn figure_19cd(lab: &mut Lab) -> Result<Figure> {
+    let title = "Figure 19 c, d: queries of several nodes";
+    let mut figure = part("19cd", title, &queries(Place::ALL[0], 2), lab.quick);
+    by_degree(lab, &mut figure, &mut Bed::start()?)?;
+    Ok(figure)
+}
+
+/// Throughput with and without the optimizations.
+pub(super) fn figure_19ef(lab: &mut Lab) -> Result<Figure> {
+    let title = "Figure 19 e, f: tables without binding and broadcast";
+    let mut figure = part("19ef", title, &Ask::mix(MIX), lab.quick);
+    optimizations(lab, &mut figure, &mut Bed::start()?)?;
     Ok(figure)
 }
 

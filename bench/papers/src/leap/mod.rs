@@ -13,7 +13,7 @@ mod threads;
 mod transfers;
 
 use crate::model::Model;
-use crate::repetition::{Experiment, Paper, model_figure};
+use crate::repetition::{Experiment, Paper, cluster_figure, model_figure};
 use sim::scale::System;
 
 /// The systems that are compared, on equal ground.
@@ -58,10 +58,5 @@ const EXPERIMENTS: [Experiment; 15] = [
     model_figure("20", "owner tables", transfers::figure_20),
     model_figure("counter", "hot counter", counter::counter),
     model_figure("hotspot", "long hot spot", counter::hotspot),
-    Experiment {
-        id: "real",
-        title: "real cluster",
-        cluster_s: Some(real::about_s),
-        run: real::cluster,
-    },
+    cluster_figure("real", "real cluster", real::about_s, real::cluster),
 ];

@@ -14,7 +14,7 @@ mod scale;
 mod terminals;
 mod threads;
 
-use crate::repetition::{Experiment, Paper, model_figure};
+use crate::repetition::{Experiment, Paper, cluster_figure, model_figure};
 use sim::scale::System;
 
 /// The systems that are compared, on equal ground.
@@ -52,7 +52,7 @@ const EXPERIMENTS: [Experiment; 12] = [
     model_figure("5", "terminals of one node", terminals::figure_5),
     model_figure("6", "terminals by nodes", terminals::figure_6),
     model_figure("7", "remote guest clients", conflicts::figure_7),
-    on_cluster(
+    cluster_figure(
         "8",
         "stages and threads",
         threads::about_s,
@@ -60,21 +60,7 @@ const EXPERIMENTS: [Experiment; 12] = [
     ),
     model_figure("9", "read-intensive YCSB", records::figure_9),
     model_figure("10", "write-intensive YCSB", records::figure_10),
-    on_cluster("real", "real cluster", cluster::about_s, cluster::cluster),
-    on_cluster("peers", "servers of others", peers::about_s, peers::peers),
-    on_cluster("pgbench", "pgbench", pgbench::about_s, pgbench::pgbench),
+    cluster_figure("real", "real cluster", cluster::about_s, cluster::cluster),
+    cluster_figure("peers", "servers of others", peers::about_s, peers::peers),
+    cluster_figure("pgbench", "pgbench", pgbench::about_s, pgbench::pgbench),
 ];
-
-const fn on_cluster(
-    id: &'static str,
-    title: &'static str,
-    about_s: fn(bool) -> f64,
-    run: fn(&mut crate::repetition::Lab) -> anyhow::Result<crate::figure::Figure>,
-) -> Experiment {
-    Experiment {
-        id,
-        title,
-        cluster_s: Some(about_s),
-        run,
-    }
-}

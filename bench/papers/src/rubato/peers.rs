@@ -5,15 +5,13 @@ use super::SYSTEMS;
 use super::cluster::plan;
 use crate::cluster::{CLIENTS, Cluster};
 use crate::figure::{Chart, Figure};
+use crate::over::Over;
 use crate::repetition::Lab;
 use anyhow::{Context, Result, bail};
 use drive::run::{RunReport, RunnerOptions};
 use links::view::Silent;
-use local_cluster::at_interrupt;
 use servers::{Kind, Server};
 use sim::scale::{Mix, System, homes};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use workload::spread::Plan;
 use workload::tpcc::Scale;
@@ -30,6 +28,9 @@ fn lengths(quick: bool) -> (Duration, Duration) {
     }
 }
 
+/// The single servers of others.
+const PEERS: [Kind; 3] = [Kind::Postgres, Kind::MariaDb, Kind::Redis];
+
 /// Seconds of one run with its load, about.
 fn run_s(quick: bool) -> f64 {
     let (warmup, length) = lengths(quick);
@@ -38,7 +39,7 @@ fn run_s(quick: bool) -> f64 {
 
 /// Seconds that all of it takes, about.
 pub(super) fn about_s(quick: bool) -> f64 {
-    (LOADS.len() * (SYSTEMS.len() + Kind::ALL.len())) as f64 * run_s(quick)
+    (LOADS.len() * (SYSTEMS.len() + PEERS.len())) as f64 * run_s(quick)
 }
 
 fn records(read_percent: u64) -> Plan {
@@ -70,7 +71,7 @@ pub(super) fn peers(lab: &mut Lab) -> Result<Figure> {
         "single servers of this machine on loopback, which share its cores with {CLIENTS} clients \
          in a closed loop; Trellis with one shard; {RECORDS} records of ten fields of 100 bytes, \
          all in memory; a commit is on disk before it is answered: {}",
-        Kind::ALL
+        PEERS
             .map(|kind| format!("{} {}", kind.name(), kind.settings()))
             .join("; ")
     );
@@ -90,7 +91,7 @@ pub(super) fn peers(lab: &mut Lab) -> Result<Figure> {
         let ran = trellis(lab, system).with_context(|| name.clone())?;
         all.push(Ran { name, reports: ran });
     }
-    for kind in Kind::ALL {
+    for kind in PEERS {
         let name = kind.name().to_owned();
         match other(lab, kind).with_context(|| name.clone())? {
             Some(reports) => all.push(Ran { name, reports }),
@@ -168,39 +169,26 @@ fn trellis(lab: &mut Lab, system: System) -> Result<Vec<RunReport>> {
     Ok(reports)
 }
 
-/// Notes that a server is cleared, however its runs ended.
-struct Over(Arc<AtomicBool>);
-
-impl Drop for Over {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-}
-
 /// The runs on a server of others; `None`: it is not installed.
 fn other(lab: &mut Lab, kind: Kind) -> Result<Option<Vec<RunReport>>> {
     let Some(server) = Server::start(kind, &[])? else {
         return Ok(None);
     };
     // A cluster has run before: signals are watched for.
-    let over = Over(Arc::default());
-    let (is_over, remains) = (over.0.clone(), server.remains());
-    at_interrupt(move || {
-        if !is_over.load(Ordering::SeqCst) {
-            remains.clear();
-        }
-    });
+    let (over, remains) = (Over::default(), server.remains());
+    over.or_at_interrupt(move || remains.clear());
     // Databases that both have from the start.
     let url = server.url(match kind {
         Kind::Postgres => "postgres",
         Kind::MariaDb => "test",
-        Kind::Redis => "",
+        _ => "",
     });
     let mut reports = Vec::new();
     for (at, (read_percent, load)) in LOADS.into_iter().enumerate() {
         let (plan, options) = (records(read_percent), options(lab.quick));
         let report = match kind {
-            Kind::Redis => {
+            Kind::FerretDb => bail!("records are not measured on FerretDB"),
+            Kind::Redis | Kind::Etcd | Kind::Cassandra | Kind::HBase => {
                 if at == 0 {
                     drive::records::load(&url, &plan)?;
                 }

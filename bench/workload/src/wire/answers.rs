@@ -131,6 +131,14 @@ impl Answers {
             .unwrap_or(0)
     }
 
+    /// The number that the server has given to an inserted row, where it tells it with the count of
+    /// rows: MySQL does. `None`: it has given or told none.
+    pub fn given(&self, statement: usize) -> Option<i64> {
+        let numbers = self.tag(statement).strip_prefix("INSERT ")?;
+        let (given, _) = numbers.split_once(' ')?;
+        given.parse().ok().filter(|given| *given > 0)
+    }
+
     /// A cell's bytes; `None` for NULL and for what is not there.
     pub fn cell(&self, statement: usize, row: usize, column: usize) -> Option<&[u8]> {
         let s = self.done.get(statement)?;
@@ -196,6 +204,15 @@ mod tests {
         );
         assert_eq!(answers.cents(0, 1, 1), Some(525));
         assert_eq!((answers.affected(1), answers.tag(1)), (7, "UPDATE 7"));
+        for (tag, given) in [
+            ("INSERT 41 1", Some(41)),
+            ("INSERT 0 1", None),
+            ("INSERT 1", None),
+        ] {
+            answers.finish_statement(tag.as_bytes());
+            let last = answers.statements() - 1;
+            assert_eq!((answers.affected(last), answers.given(last)), (1, given));
+        }
         assert_eq!(answers.cell(0, 2, 0), None);
         answers.clear();
         assert_eq!(answers.statements(), 0);

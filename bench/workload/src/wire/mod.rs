@@ -52,6 +52,12 @@ pub enum ParamType {
     Text = 1043,
     /// `timestamp`.
     Timestamp = 1114,
+    /// `boolean`, as `1` or `0`.
+    Bool = 16,
+    /// `double precision`.
+    Double = 701,
+    /// `bytea`, as `\x` and digits in base 16.
+    Bytea = 17,
 }
 
 /// A prepared statement of one connection: `number` is the position in what was prepared.
@@ -193,7 +199,7 @@ fn push_literal(kind: ParamType, bytes: &[u8], out: &mut String) {
     let text = core::str::from_utf8(bytes).expect("parameters are text");
     match kind {
         ParamType::Int | ParamType::BigInt | ParamType::Numeric => out.push_str(text),
-        ParamType::Text => {
+        ParamType::Text | ParamType::Bool | ParamType::Double | ParamType::Bytea => {
             out.push('\'');
             out.push_str(&text.replace('\'', "''"));
             out.push('\'');

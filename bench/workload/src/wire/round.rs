@@ -3,8 +3,12 @@
 //! What a transaction may put into one round is what does not depend on an answer of that round.
 
 use super::Prepared;
+use crate::dialect::Dialect;
 use crate::tpcc::text::{push_cents, push_int, push_timestamp};
 use alloc::vec::Vec;
+
+/// The length that stands for NULL.
+const NULL: [u8; 4] = [0xff; 4];
 
 /// One statement of a round.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +21,7 @@ pub struct Bound {
 
 /// Statements with their parameters, in the order in which they are sent.
 ///
-/// Parameters are text behind their length, as in the wire's Bind message; `-1` would be NULL.
+/// Parameters are text behind their length, as in the wire's Bind message; `-1` is NULL.
 #[derive(Clone, Debug, Default)]
 pub struct Round {
     bytes: Vec<u8>,
@@ -40,6 +44,15 @@ impl Round {
         &self.bound
     }
 
+    /// How many requests the round takes: one, but on MySQL, whose protocol has no rounds, one for
+    /// each statement.
+    pub fn requests(&self, dialect: Dialect) -> u64 {
+        match dialect {
+            Dialect::Postgres => 1,
+            Dialect::MySql => self.bound.len() as u64,
+        }
+    }
+
     /// A statement's parameters in the form of the Bind message: each behind its length.
     pub fn param_bytes(&self, bound: &Bound) -> &[u8] {
         &self.bytes[bound.start..bound.end]
@@ -50,6 +63,11 @@ impl Round {
         let mut rest = self.param_bytes(bound);
         let mut params = Vec::with_capacity(usize::from(bound.statement.params));
         while let Some((length, tail)) = rest.split_first_chunk::<4>() {
+            if *length == NULL {
+                params.push(None);
+                rest = tail;
+                continue;
+            }
             let (param, tail) = tail.split_at(u32::from_be_bytes(*length) as usize);
             params.push(Some(param));
             rest = tail;
@@ -117,6 +135,14 @@ impl Bind<'_> {
         self.param(|out| push_timestamp(unix_us, out))
     }
 
+    /// NULL.
+    pub fn null(mut self) -> Self {
+        assert!(self.missing > 0, "more parameters than the statement has");
+        self.missing -= 1;
+        self.round.bytes.extend_from_slice(&NULL);
+        self
+    }
+
     /// Puts the statement into the round.
     pub fn send(self) {
         assert_eq!(self.missing, 0, "fewer parameters than the statement has");
@@ -140,6 +166,9 @@ mod tests {
         round.bind(statement(3, 2)).int(7).text("").send();
         round.bind(statement(4, 0)).send();
         round.bind(statement(5, 1)).cents(-105).send();
+        round.bind(statement(6, 3)).null().text("a").null().send();
+        let requests = [Dialect::Postgres, Dialect::MySql].map(|it| round.requests(it));
+        assert_eq!(requests, [1, 4]);
         let all: Vec<_> = round
             .bound()
             .iter()
@@ -148,5 +177,6 @@ mod tests {
         assert_eq!(all[0], (3, vec![Some(&b"7"[..]), Some(&b""[..])]));
         assert_eq!(all[1], (4, vec![]));
         assert_eq!(all[2], (5, vec![Some(&b"-1.05"[..])]));
+        assert_eq!(all[3], (6, vec![None, Some(&b"a"[..]), None]));
     }
 }

@@ -1,6 +1,7 @@
 //! A connection with its prepared statements, and what the end of a round means.
 
 use super::{Answers, Bind, Connection, Failure, ParamType, Prepared, Round, Status, is_unknown};
+use crate::dialect::Dialect;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -65,6 +66,11 @@ impl<C: Connection> Session<C> {
     /// Begins a statement of the round, by its position in what was prepared.
     pub fn bind(&mut self, statement: usize) -> Bind<'_> {
         self.round.bind(self.prepared[statement])
+    }
+
+    /// How many requests the round being built takes.
+    pub fn requests(&self, dialect: Dialect) -> u64 {
+        self.round.requests(dialect)
     }
 
     /// Says that the round being built is a statement that commits by itself: if its answer is

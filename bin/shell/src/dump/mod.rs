@@ -107,19 +107,35 @@ impl Dump {
     }
 
     fn write(mut self, args: &DumpArgs, out: &mut dyn Write) -> Result<()> {
+        // Rows that policies hide would be missing: rather an error.
+        command(&mut self.snapshot, "SET row_security = off")?;
         command(
             &mut self.snapshot,
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
         )?;
         let mut query = |text: &str| rows(&mut self.snapshot, text);
         let others = "SELECT nspname FROM pg_namespace WHERE nspname <> ALL \
-                      ('{public,pg_catalog,information_schema}') ORDER BY 1";
+                      ('{public,pg_catalog,information_schema}') AND nspname !~ '^pg_temp_' \
+                      ORDER BY 1";
         let others = query(others)?.rows.into_iter().flatten().flatten().next();
         if let Some(other) = others {
             bail!(
                 "schema \"{other}\" would be missing: trellis dump writes only schema public; \
                  use pg_dump"
             );
+        }
+        let stored = "SELECT matviewname FROM pg_matviews WHERE schemaname = 'public' ORDER BY 1";
+        let stored = query(stored)?.rows.into_iter().flatten().flatten().next();
+        if let Some(stored) = stored {
+            bail!(
+                "materialized view \"{stored}\" would be missing: trellis dump does not write \
+                 them; use pg_dump"
+            );
+        }
+        let objects = "SELECT 1 FROM pg_largeobject_metadata LIMIT 1";
+        let is_whole = !args.schema_only && args.table.is_empty();
+        if is_whole && !query(objects)?.rows.is_empty() {
+            bail!("large objects would be missing: use pg_dump, or --schema-only");
         }
         let protocol = query("SHOW protocol")?;
         let mut schema = Schema::read(&mut query, &self.database)?;

@@ -12,8 +12,12 @@ pub(super) type Query<'a> = dyn FnMut(&str) -> Result<Rows> + 'a;
 pub(super) struct Schema {
     pub(super) tables: Vec<Table>,
     pub(super) sequences: Vec<Sequence>,
-    /// Enum types: their names and the statements that make them.
+    /// Enum and composite types: their names and the statements that make them.
     types: Vec<(String, String)>,
+    /// Functions and procedures: their numbers and the statements that make them.
+    functions: Vec<(u64, String)>,
+    /// Domains: their numbers and the statements that make them.
+    domains: Vec<(u64, String)>,
     /// Statements that need the rows: foreign keys, indexes.
     later: Vec<Owned>,
     comments: Vec<Owned>,
@@ -54,6 +58,7 @@ pub(super) struct Sequence {
     pub(super) start: i64,
     min: String,
     max: String,
+    cycle: bool,
     ty: String,
     /// It is part of an identity column of this table.
     identity: Option<String>,
@@ -81,6 +86,8 @@ impl Schema {
         let comments = comments(query, database)?;
         Ok(Schema {
             types: types(query)?,
+            functions: functions(query)?,
+            domains: domains(query)?,
             tables,
             sequences,
             later,
@@ -114,6 +121,14 @@ impl Schema {
             let mut columns = tables.iter().flat_map(|table| &table.columns);
             columns.any(|column| column.definition.starts_with(name))
         });
+        self.domains.retain(|(_, statement)| {
+            let name = statement.strip_prefix("CREATE DOMAIN ").unwrap_or_default();
+            let name = name.split_once(" AS ").map_or(name, |(name, _)| name);
+            let mut columns = tables.iter().flat_map(|table| &table.columns);
+            columns.any(|column| column.definition.starts_with(name))
+        });
+        // What they use may be left out.
+        self.functions.clear();
         self.later.retain(|owned| is_kept(&owned.table));
         self.comments.retain(|owned| is_kept(&owned.table));
         Ok(())
@@ -126,16 +141,25 @@ impl Schema {
             .iter()
             .filter(|sequence| sequence.identity.is_none());
         let types = self.types.iter().map(|(_, statement)| statement.clone());
-        let mut found: Vec<String> = types.collect();
+        let mut found: Vec<String> = Vec::new();
+        // A function that was replaced may name what was made after it.
+        if !self.functions.is_empty() {
+            found.push("SET check_function_bodies = off;".into());
+        }
+        found.extend(types);
         found.extend(free.map(|sequence| {
             let (name, ty) = (quote_ident(&sequence.name), &sequence.ty);
             format!("CREATE SEQUENCE {name} AS {ty} {};", sequence.numbers())
         }));
-        found.extend(
-            self.tables
-                .iter()
-                .map(|table| table.statement(&self.sequences)),
-        );
+        // In the order in which they were made: functions name tables, and tables functions.
+        let tables = self.tables.iter().map(|table| {
+            let number = table.oid.parse().unwrap_or(u64::MAX);
+            (number, table.statement(&self.sequences))
+        });
+        let mut all: Vec<(u64, String)> = tables.chain(self.functions.iter().cloned()).collect();
+        all.extend(self.domains.iter().cloned());
+        all.sort_by_key(|(number, _)| *number);
+        found.extend(all.into_iter().map(|(_, statement)| statement));
         found
     }
 
@@ -149,8 +173,12 @@ impl Schema {
 impl Sequence {
     fn numbers(&self) -> String {
         format!(
-            "START WITH {} INCREMENT BY {} MINVALUE {} MAXVALUE {}",
-            self.start, self.increment, self.min, self.max
+            "START WITH {} INCREMENT BY {} MINVALUE {} MAXVALUE {}{}",
+            self.start,
+            self.increment,
+            self.min,
+            self.max,
+            if self.cycle { " CYCLE" } else { "" }
         )
     }
 }
@@ -253,7 +281,7 @@ fn placement(query: &mut Query<'_>, tables: &mut [Table]) -> Result<()> {
          array_to_string(array_agg(quote_ident(a.attname) ORDER BY a.attnum), ', ') \
          FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid \
          JOIN pg_attribute a ON a.attrelid = i.indexrelid \
-         WHERE i.indisprimary GROUP BY t.relname",
+         WHERE i.indisprimary AND t.relnamespace = 'public'::regnamespace GROUP BY t.relname",
     )?;
     let keys = cells::<2>(keys)?;
     for row in query("SHOW TABLES")?.rows {
@@ -273,6 +301,47 @@ fn placement(query: &mut Query<'_>, tables: &mut [Table]) -> Result<()> {
         table.partition_by = format!(" PARTITION BY ({columns})");
     }
     Ok(())
+}
+
+fn functions(query: &mut Query<'_>) -> Result<Vec<(u64, String)>> {
+    let found = query(
+        "SELECT oid::text, rtrim(pg_get_functiondef(oid), chr(10)) || ';' FROM pg_proc \
+         WHERE pronamespace = 'public'::regnamespace ORDER BY oid",
+    )?;
+    let made = cells(found)?.into_iter();
+    made.map(|[oid, statement]| Ok((oid.parse()?, statement)))
+        .collect()
+}
+
+/// Domains, with their numbers.
+fn domains(query: &mut Query<'_>) -> Result<Vec<(u64, String)>> {
+    let found = query(
+        "SELECT t.oid::text, 'CREATE DOMAIN ' || quote_ident(t.typname) || ' AS ' \
+         || format_type(t.typbasetype, t.typtypmod) \
+         || coalesce(' DEFAULT ' || t.typdefault, '') \
+         || CASE WHEN t.typnotnull THEN ' NOT NULL' ELSE '' END \
+         || coalesce((SELECT string_agg(' CONSTRAINT ' || quote_ident(k.conname) || ' ' \
+         || pg_get_constraintdef(k.oid), '' ORDER BY k.conname) \
+         FROM pg_constraint k WHERE k.contypid = t.oid), '') || ';' \
+         FROM pg_type t WHERE t.typtype = 'd' \
+         AND t.typnamespace = 'public'::regnamespace ORDER BY t.oid",
+    )?;
+    let made = cells(found)?.into_iter();
+    made.map(|[oid, statement]| Ok((oid.parse()?, statement)))
+        .collect()
+}
+
+/// Composite types, those that others are made of first.
+fn composites(query: &mut Query<'_>) -> Result<Vec<(String, String)>> {
+    let found = query(
+        "SELECT quote_ident(t.typname), 'CREATE TYPE ' || quote_ident(t.typname) || ' AS (' || \
+         coalesce((SELECT string_agg(quote_ident(a.attname) || ' ' || \
+         format_type(a.atttypid, a.atttypmod), ', ' ORDER BY a.attnum) FROM pg_attribute a \
+         WHERE a.attrelid = t.typrelid), '') || ');' FROM pg_type t WHERE t.typtype = 'c' \
+         AND t.typnamespace = 'public'::regnamespace ORDER BY t.oid",
+    )?;
+    let made = cells(found)?.into_iter();
+    Ok(made.map(|[name, statement]| (name, statement)).collect())
 }
 
 fn types(query: &mut Query<'_>) -> Result<Vec<(String, String)>> {
@@ -297,28 +366,34 @@ fn types(query: &mut Query<'_>) -> Result<Vec<(String, String)>> {
         let statement = format!("CREATE TYPE {name} AS ENUM ({});", labels.join(", "));
         (name, statement)
     });
-    Ok(made.collect())
+    let mut all: Vec<_> = made.collect();
+    all.extend(composites(query)?);
+    Ok(all)
 }
 
 fn sequences(query: &mut Query<'_>) -> Result<Vec<Sequence>> {
     let found = query(
         "SELECT c.relname, format_type(s.seqtypid, NULL), s.seqincrement::text, \
-         s.seqstart::text, s.seqmin::text, s.seqmax::text \
-         FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid ORDER BY c.oid",
+         s.seqstart::text, s.seqmin::text, s.seqmax::text, s.seqcycle \
+         FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid \
+         WHERE c.relnamespace = 'public'::regnamespace ORDER BY c.oid",
     )?;
     cells(found)?
         .into_iter()
-        .map(|[name, ty, increment, start, min, max]: [String; 6]| {
-            Ok(Sequence {
-                increment: increment.parse().context("the increment of a sequence")?,
-                start: start.parse().context("the start of a sequence")?,
-                name,
-                min,
-                max,
-                ty,
-                identity: None,
-            })
-        })
+        .map(
+            |[name, ty, increment, start, min, max, cycle]: [String; 7]| {
+                Ok(Sequence {
+                    increment: increment.parse().context("the increment of a sequence")?,
+                    start: start.parse().context("the start of a sequence")?,
+                    name,
+                    min,
+                    max,
+                    cycle: cycle == "t",
+                    ty,
+                    identity: None,
+                })
+            },
+        )
         .collect()
 }
 
@@ -334,13 +409,34 @@ fn later(query: &mut Query<'_>) -> Result<Vec<Owned>> {
         "SELECT t.relname, 'ALTER TABLE ' || quote_ident(t.relname) || ' ADD CONSTRAINT ' \
          || quote_ident(k.conname) || ' ' || pg_get_constraintdef(k.oid) || ';' \
          FROM pg_constraint k JOIN pg_class t ON t.oid = k.conrelid \
-         WHERE k.contype = 'f' OR NOT k.convalidated ORDER BY t.relname, k.conname",
+         WHERE t.relnamespace = 'public'::regnamespace \
+         AND (k.contype = 'f' OR NOT k.convalidated) ORDER BY t.relname, k.conname",
     )?;
     let mut found = owned(indexes)?;
     found.extend(owned(constraints)?);
     found.extend(owned(query(VIEWS)?)?);
+    for text in ROW_SECURITY {
+        found.extend(owned(query(text)?)?);
+    }
     Ok(found)
 }
+
+/// Row security. It is enabled before there is a policy, so that nothing shows rows if the role of
+/// a policy is missing where the dump is read.
+const ROW_SECURITY: [&str; 3] = [
+    "SELECT c.relname, 'ALTER TABLE ' || quote_ident(c.relname) || ' ENABLE ROW LEVEL SECURITY;' \
+     FROM pg_class c WHERE c.relrowsecurity \
+     AND c.relnamespace = 'public'::regnamespace ORDER BY c.oid",
+    "SELECT c.relname, 'ALTER TABLE ' || quote_ident(c.relname) || ' FORCE ROW LEVEL SECURITY;' \
+     FROM pg_class c WHERE c.relforcerowsecurity \
+     AND c.relnamespace = 'public'::regnamespace ORDER BY c.oid",
+    "SELECT p.tablename, 'CREATE POLICY ' || quote_ident(p.policyname) || ' ON ' \
+     || quote_ident(p.tablename) || ' AS ' || p.permissive || ' FOR ' || p.cmd || ' TO ' \
+     || (SELECT string_agg(CASE r WHEN 'public' THEN 'PUBLIC' ELSE quote_ident(r) END, ', ') \
+     FROM unnest(p.roles::text[]) AS r) || coalesce(' USING (' || p.qual || ')', '') \
+     || coalesce(' WITH CHECK (' || p.with_check || ')', '') || ';' \
+     FROM pg_policies p WHERE p.schemaname = 'public' ORDER BY p.tablename, p.policyname",
+];
 
 /// Views, each behind those that it uses.
 const VIEWS: &str = "WITH RECURSIVE used AS (SELECT r.ev_class AS v, d.refobjid AS u \
@@ -358,27 +454,38 @@ fn comments(query: &mut Query<'_>, database: &str) -> Result<Vec<Owned>> {
     for text in [
         "SELECT c.relname, 'COMMENT ON TABLE ' || quote_ident(c.relname) || ' IS ' \
          || quote_literal(obj_description(c.oid, 'pg_class')) || ';' FROM pg_class c \
-         WHERE c.relkind = 'r' AND obj_description(c.oid, 'pg_class') IS NOT NULL ORDER BY c.oid",
+         WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace \
+         AND obj_description(c.oid, 'pg_class') IS NOT NULL ORDER BY c.oid",
         "SELECT c.relname, 'COMMENT ON VIEW ' || quote_ident(c.relname) || ' IS ' \
          || quote_literal(obj_description(c.oid, 'pg_class')) || ';' FROM pg_class c \
-         WHERE c.relkind = 'v' AND obj_description(c.oid, 'pg_class') IS NOT NULL ORDER BY c.oid",
+         WHERE c.relkind = 'v' AND c.relnamespace = 'public'::regnamespace \
+         AND obj_description(c.oid, 'pg_class') IS NOT NULL ORDER BY c.oid",
         "SELECT c.relname, 'COMMENT ON COLUMN ' || quote_ident(c.relname) || '.' \
          || quote_ident(a.attname) || ' IS ' || quote_literal(col_description(c.oid, a.attnum)) \
          || ';' FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid \
-         WHERE a.attnum > 0 AND col_description(c.oid, a.attnum) IS NOT NULL \
+         WHERE a.attnum > 0 AND c.relnamespace = 'public'::regnamespace \
+         AND col_description(c.oid, a.attnum) IS NOT NULL \
          ORDER BY c.oid, a.attnum",
         "SELECT t.relname, 'COMMENT ON INDEX ' || quote_ident(c.relname) || ' IS ' \
          || quote_literal(obj_description(c.oid, 'pg_class')) || ';' FROM pg_index i \
          JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid \
-         WHERE obj_description(c.oid, 'pg_class') IS NOT NULL ORDER BY c.relname",
+         WHERE t.relnamespace = 'public'::regnamespace \
+         AND obj_description(c.oid, 'pg_class') IS NOT NULL ORDER BY c.relname",
         "SELECT t.relname, 'COMMENT ON CONSTRAINT ' || quote_ident(k.conname) || ' ON ' \
          || quote_ident(t.relname) || ' IS ' \
          || quote_literal(obj_description(k.oid, 'pg_constraint')) || ';' \
          FROM pg_constraint k JOIN pg_class t ON t.oid = k.conrelid \
-         WHERE obj_description(k.oid, 'pg_constraint') IS NOT NULL ORDER BY t.relname, k.conname",
+         WHERE t.relnamespace = 'public'::regnamespace \
+         AND obj_description(k.oid, 'pg_constraint') IS NOT NULL ORDER BY t.relname, k.conname",
         "SELECT NULL, 'COMMENT ON SEQUENCE ' || quote_ident(c.relname) || ' IS ' \
          || quote_literal(obj_description(c.oid, 'pg_class')) || ';' FROM pg_class c \
-         WHERE c.relkind = 'S' AND obj_description(c.oid, 'pg_class') IS NOT NULL ORDER BY c.oid",
+         WHERE c.relkind = 'S' AND c.relnamespace = 'public'::regnamespace \
+         AND obj_description(c.oid, 'pg_class') IS NOT NULL ORDER BY c.oid",
+        "SELECT NULL, CASE p.prokind WHEN 'p' THEN 'COMMENT ON PROCEDURE ' \
+         ELSE 'COMMENT ON FUNCTION ' END || p.oid::regprocedure::text || ' IS ' \
+         || quote_literal(obj_description(p.oid, 'pg_proc')) || ';' FROM pg_proc p \
+         WHERE p.pronamespace = 'public'::regnamespace \
+         AND obj_description(p.oid, 'pg_proc') IS NOT NULL ORDER BY p.oid",
         "SELECT NULL, 'COMMENT ON SCHEMA public IS ' \
          || quote_literal(obj_description(n.oid, 'pg_namespace')) || ';' FROM pg_namespace n \
          WHERE n.nspname = 'public' \

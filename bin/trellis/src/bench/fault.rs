@@ -18,9 +18,9 @@ const BY_SIGNAL: i32 = 128;
 #[command(next_help_heading = "Faults")]
 pub(super) struct FaultArgs {
     /// Break a server: kill, restart, pause, cpu=20%, memory=16MB, cut, cut_in, cut_out, loss=10%,
-    /// delay=50ms, disk_full, disk_write=1MB, disk_read=1MB or clock=+500ms at one or several
-    /// targets; BEGIN counts from the beginning of the measured phase. Once for each fault of a
-    /// schedule
+    /// lag=5ms, delay=50ms, disk_full, disk_write=1MB, disk_read=1MB or clock=+500ms at one or
+    /// several targets; BEGIN counts from the beginning of the measured phase. Once for each fault
+    /// of a schedule
     #[arg(long, value_name = "KIND[=VALUE]@TARGET[,..]:BEGIN+LENGTH")]
     fault: Vec<FaultPlan>,
     /// A server that is sampled and may be broken: NAME=pid:PID, NAME=pidfile:FILE or

@@ -4,6 +4,7 @@
 mod calibrate;
 mod compare;
 mod dike;
+mod exp;
 mod fault;
 mod fit;
 mod function;
@@ -28,6 +29,7 @@ use drive::report;
 use drive::run::others::Others;
 use drive::run::{RunReport, RunnerOptions};
 use drive::tpcc::{self, Isolation, OwnHistory, RunOptions};
+use exp::{EvaluateArgs, ExpArgs, KeepArgs, ReportArgs};
 use gate::GateArgs;
 use links::metrics::Exporter;
 use links::view::{Progress, Screen, Silent};
@@ -56,6 +58,7 @@ use workload::history::Kind;
     --url postgres://trellis@127.0.0.1:5433,127.0.0.1:5434/shop\n  \
     trellis bench search --url postgres://trellis@127.0.0.1:5433/shop --goal p99:20ms\n  \
     trellis bench matrix my.toml\n  \
+    trellis bench exp my.yaml\n  \
     trellis bench calibrate --warehouses 1000 --keying\n\n\
     The database must exist. PostgreSQL, MariaDB and MySQL are measured by the same commands \
     (mysql://root@127.0.0.1:3306/shop), with TLS by ?sslmode=verify-full&sslrootcert=FILE (mysql: \
@@ -82,13 +85,24 @@ enum BenchCommand {
     Search(SearchArgs),
     /// Run all combinations of the settings in a file; a stopped sweep goes on where it was
     Matrix(MatrixArgs),
+    /// Run an experiment that is composed in a file: stores, workloads and populations of users
+    Exp(ExpArgs),
+    /// One page of the results of an experiment
+    Report(ReportArgs),
+    /// Evaluates a file of Jsonnet within limits of time and memory
+    #[command(hide = true, name = exp::EVALUATE)]
+    ExpEvaluate(EvaluateArgs),
+    /// Keeps a command with everything that it starts, until its input ends
+    #[command(hide = true, name = exp::KEEP)]
+    ExpKeep(KeepArgs),
     /// Whether it does what transactions need: snapshots, deadlocks, durability
     Function(FunctionArgs),
     /// How throughput grows with the cluster: the scalability law of several results
     Fit(FitArgs),
     /// Undo the faults of a run that was killed
     Undo(UndoArgs),
-    /// Have the load of a run elsewhere come from this machine, too: wait for `run --worker`
+    /// Have the load of a run elsewhere come from this machine, too: wait for `run --worker`, or
+    /// for an experiment with `workers`
     Worker(WorkerArgs),
     /// Write the library by which the clock of a server can be set, for faults of clocks
     ClockShim(ClockShimArgs),
@@ -361,6 +375,10 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
         BenchCommand::Compare(args) => compare::compare(args),
         BenchCommand::Search(args) => search::search(args),
         BenchCommand::Matrix(args) => matrix::matrix(args),
+        BenchCommand::Exp(args) => exp::exp(args),
+        BenchCommand::Report(args) => exp::report(args),
+        BenchCommand::ExpEvaluate(args) => Ok(exp::evaluate(args)),
+        BenchCommand::ExpKeep(args) => Ok(exp::keep(args)),
         BenchCommand::Function(args) => function::function(args),
         BenchCommand::Fit(args) => fit::run(args).map(|()| ExitCode::SUCCESS),
         BenchCommand::Undo(args) => fault::undo(args).map(|()| ExitCode::SUCCESS),

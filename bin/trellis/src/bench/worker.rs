@@ -200,7 +200,7 @@ pub(super) fn work(args: &WorkerArgs) -> Result<ExitCode> {
 }
 
 /// The options of a run by arguments that came from elsewhere.
-fn accept(arguments: &[String]) -> Result<RunOptions, String> {
+pub(super) fn accept(arguments: &[String]) -> Result<RunOptions, String> {
     if let Some(argument) = arguments
         .iter()
         .find(|argument| !argument.starts_with("--"))

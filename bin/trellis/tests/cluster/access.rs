@@ -1,7 +1,8 @@
 //! Who may log in: passwords, TLS, roles that come and go while the server runs.
 
+use crate::commands::{Running, stderr, stdout, trellis};
 use crate::local::{Local, stop};
-use crate::support::{PROGRAM, READY_LIMIT, wait_until};
+use crate::support::{ANSWER_LIMIT, Folder, PROGRAM, READY_LIMIT, free_ports, wait_until};
 use links::link::{Link, LinkError};
 use links::url::Target;
 use peer::Certificates;
@@ -9,7 +10,6 @@ use runtime::{AccessEntry, Loopback};
 use std::fs::File;
 use std::io::Write;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 /// `trellis role` in the cluster's directory.
 pub(crate) fn role(local: &Local, args: &[&str], password: &str) {
@@ -46,7 +46,7 @@ pub(crate) fn log_in(local: &Local, account: &str, query: &str) -> Result<Link, 
     let port = address.port();
     let url = format!("postgres://{account}@localhost:{port}/postgres?{query}");
     let target = Target::parse(&url).unwrap();
-    Link::connect(&target.endpoints[0], &target, Some(Duration::from_secs(10)))
+    Link::connect(&target.endpoints[0], &target, Some(ANSWER_LIMIT))
 }
 
 fn works(local: &Local, account: &str, query: &str) {
@@ -127,6 +127,39 @@ fn passwords_and_tls() {
         local.said()
     );
     assert!(local.says("login refused"), "{}", local.said());
+}
+
+#[test]
+fn a_new_cluster_has_a_first_role_and_tells_where_its_password_is() {
+    let folder = Folder::new("first-role");
+    let data = folder.path().join("cluster");
+    let port = free_ports(1);
+    let text = port.to_string();
+    let running = Running::start(&data, &["--shards", "1", "--port", &text, "--password"]);
+    let login = |account: &str| {
+        let url = format!("postgres://{account}@127.0.0.1:{port}/postgres");
+        let target = Target::parse(&url).unwrap();
+        Link::connect(&target.endpoints[0], &target, Some(ANSWER_LIMIT))
+    };
+    let passwords = std::fs::read_to_string(data.join("pgpass")).unwrap();
+    let prefix = format!("127.0.0.1:{port}:*:trellis:");
+    let password = passwords
+        .lines()
+        .find_map(|line| line.strip_prefix(&prefix));
+    let password = password.expect("a line for the node");
+    let mut link = login(&format!("trellis:{password}")).unwrap();
+    link.command("CREATE ROLE another LOGIN").unwrap();
+    for account in ["trellis:wrong", "trellis", "postgres"] {
+        assert!(
+            matches!(login(account), Err(LinkError::Server(_))),
+            "{account}"
+        );
+    }
+    // The commands read the file.
+    let status = trellis(&["status", "--data", &running.data]);
+    assert!(status.status.success(), "{}", stderr(&status));
+    let answer = trellis(&["sql", "--data", &running.data, "-c", "SELECT current_user"]);
+    assert!(stdout(&answer).contains("trellis"), "{}", stderr(&answer));
 }
 
 #[test]

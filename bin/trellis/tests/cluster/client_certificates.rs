@@ -2,7 +2,7 @@
 
 use crate::commands::{stderr, trellis};
 use crate::local::Local;
-use crate::support::{Folder, PROGRAM, READY_LIMIT, wait_until};
+use crate::support::{ANSWER_LIMIT, Folder, PROGRAM, READY_LIMIT, wait_until};
 use runtime::AccessEntry;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -16,7 +16,6 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
 
 fn cert(folder: &Path, args: &[&str]) {
     let mut command = Command::new(PROGRAM);
@@ -67,7 +66,7 @@ impl Client<'_> {
     /// What the server says, and whether the whole handshake was made.
     fn connect(&self, config: &Arc<ClientConfig>, role: &str, database: &str) -> (String, bool) {
         let mut stream = TcpStream::connect(self.local.file().nodes[0].sql).unwrap();
-        let limit = Some(Duration::from_secs(10));
+        let limit = Some(ANSWER_LIMIT);
         stream.set_read_timeout(limit).unwrap();
         stream.write_all(&[0, 0, 0, 8, 4, 210, 22, 47]).unwrap();
         let mut agreed = [0];
@@ -83,7 +82,7 @@ impl Client<'_> {
 
     fn log_in_plainly(&self, role: &str, database: &str) -> String {
         let stream = TcpStream::connect(self.local.file().nodes[0].sql).unwrap();
-        let limit = Some(Duration::from_secs(10));
+        let limit = Some(ANSWER_LIMIT);
         stream.set_read_timeout(limit).unwrap();
         answer(stream, role, database)
     }

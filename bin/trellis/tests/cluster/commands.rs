@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 pub(crate) fn trellis(args: &[&str]) -> Output {
     Command::new(PROGRAM)
@@ -352,15 +352,21 @@ fn an_interrupted_demo_leaves_nothing_behind() {
     let mut line = String::new();
     out.read_line(&mut line).unwrap();
     assert!(line.contains("starting 2 nodes"), "{line}");
-    std::thread::sleep(Duration::from_secs(2));
     let nodes = || {
         let found = std::fs::read_dir(folder.path()).unwrap();
         found.map(|entry| entry.unwrap().path()).collect::<Vec<_>>()
     };
+    // Of the nodes that run already.
+    let pids = || -> Option<Vec<String>> {
+        let cluster = nodes().pop()?;
+        let pid = |id| std::fs::read_to_string(cluster.join(format!("node-{id}/PID"))).ok();
+        (1..=2)
+            .map(|id| pid(id).filter(|it| is_alive(it)))
+            .collect()
+    };
+    wait_until("its nodes run", READY_LIMIT, || pids().is_some());
+    let pids = pids().unwrap();
     assert_eq!(nodes().len(), 1, "the cluster's directory");
-    let pids: Vec<String> = (1..=2)
-        .map(|id| std::fs::read_to_string(nodes()[0].join(format!("node-{id}/PID"))).unwrap())
-        .collect();
     signal(demo.id(), "INT");
     assert_eq!(wait_child(&mut demo, STOP_LIMIT).code(), Some(130));
     assert_eq!(nodes(), Vec::<std::path::PathBuf>::new());

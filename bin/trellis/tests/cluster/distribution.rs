@@ -2,9 +2,11 @@
 
 use crate::support::Cluster;
 use drive::report;
+use drive::run::RunReport;
 use drive::tpcc::dike::{DikeOptions, DistributionReport};
 use drive::tpcc::{self, LoadOptions, RunOptions};
 use links::view::Silent;
+use peer::longer;
 use serde_json::Value;
 use std::time::Duration;
 use workload::dike::{Mode, Wanted};
@@ -42,6 +44,18 @@ fn options(url: &str, mode: Mode, percent: u32, degree: u32) -> RunOptions {
     options
 }
 
+/// Runs until enough is told to be judged.
+fn run_until(options: &RunOptions, is_enough: impl Fn(&DistributionReport) -> bool) -> RunReport {
+    let run = |length| {
+        let mut options = options.clone();
+        options.runner.length = length;
+        tpcc::run(&options, &mut Silent).unwrap()
+    };
+    longer(options.runner.length, run, |run| {
+        run.distribution.as_ref().is_some_and(&is_enough)
+    })
+}
+
 /// All inputs have one node or the degree, and of the committed new orders the share that was asked
 /// for has the degree: by the inputs, and as the server counts. The mix has others, too.
 fn check_ratio(told: &DistributionReport, json: &Value, protocol: &str) {
@@ -69,7 +83,11 @@ fn the_server_counts_the_degrees_that_were_asked_for() {
             (Mode::Statistical, 100, 2),
         ] {
             let run = options(&url, mode, percent, degree);
-            let found = tpcc::run(&run, &mut Silent).unwrap();
+            let found = run_until(&run, |told| {
+                let server = told.observed_by_server.as_ref();
+                let sum = server.map_or(0, |server| server.values().sum::<u64>());
+                sum > 100 && server.is_some_and(|it| it.contains_key(&u64::from(degree)))
+            });
             let table = report::table(&found);
             let json = report::json(&found);
             assert!(
@@ -114,7 +132,11 @@ fn the_server_counts_the_degrees_of_the_further_transactions() {
             dike.further.batch = batch;
             // In statistical mode a transaction may have one warehouse more.
             dike.further.co_access = Some("4:3".parse().unwrap());
-            let found = tpcc::run(&run, &mut Silent).unwrap();
+            let found = run_until(&run, |told| {
+                let broadcasts = told.broadcasts.as_ref();
+                told.drawn.len() == 6
+                    && (protocol == "leap" || broadcasts.is_some_and(|it| it.committed > 0))
+            });
             let table = report::table(&found);
             let json = report::json(&found);
             let told = found.distribution.as_ref().unwrap();
@@ -154,11 +176,15 @@ fn what_the_nodes_cannot_give_is_refused() {
     // Without a distribution lines and payments go to other warehouses as TPC-C says.
     let mut usual = options(&url, Mode::Exact, 10, 2);
     usual.dike.as_mut().unwrap().distribution = None;
-    usual.runner.length = Duration::from_secs(1);
-    let found = tpcc::run(&usual, &mut Silent).unwrap();
+    let run = |length| {
+        usual.runner.length = length;
+        tpcc::run(&usual, &mut Silent).unwrap()
+    };
+    let is_shared = |run: &RunReport| report::distributed_share(run) > Some(0.0);
+    let found = longer(Duration::from_secs(1), run, is_shared);
     let table = report::table(&found);
     assert!(found.passed() && found.distribution.is_none(), "{table}");
-    assert!(report::distributed_share(&found).unwrap() > 0.0, "{table}");
+    assert!(is_shared(&found), "{table}");
 }
 
 /// Clients that are connected to the node of their warehouse need nobody else for what they read

@@ -1,7 +1,9 @@
 //! `trellis dump`: what it writes makes the same database again.
 
 use crate::commands::{Running, stderr, stdout, trellis};
-use crate::support::{Folder, free_ports};
+use crate::support::{Folder, PROGRAM, free_ports};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
 
 /// Tables of every type, and everything that can belong to a table.
 const SCRIPT: &str = r#"
@@ -228,4 +230,57 @@ fn words_of_the_grammar_are_names() {
     );
     let part = done(&["dump", "--data", dir, "-d", "full", "-t", "binary"]);
     assert!(part.contains("CREATE SEQUENCE \"collation\""), "{part}");
+}
+
+/// What another session has made for itself, by the names of what stays.
+const TEMPORARY: &str = "
+CREATE TEMP TABLE b (x int, y int, e text UNIQUE, PRIMARY KEY (x, y));
+CREATE TEMP TABLE a (i int PRIMARY KEY, f int CHECK (f > 0), FOREIGN KEY (i, f) REFERENCES b);
+CREATE TEMP VIEW v AS SELECT * FROM a;
+CREATE TEMP SEQUENCE s;
+CREATE TEMP TABLE z (n serial, m int GENERATED ALWAYS AS IDENTITY);
+COMMENT ON TABLE a IS 'c';
+COMMENT ON COLUMN a.f IS 'c';
+COMMENT ON SEQUENCE s IS 'c';
+COMMENT ON VIEW v IS 'c';
+COMMENT ON CONSTRAINT a_pkey ON a IS 'c';
+COMMENT ON INDEX a_pkey IS 'c';
+CREATE POLICY p ON a USING (true);
+ALTER TABLE a ENABLE ROW LEVEL SECURITY;
+ALTER TABLE a FORCE ROW LEVEL SECURITY;
+CREATE INDEX ON b (e);
+ALTER TABLE a ADD CONSTRAINT nv CHECK (i > 0) NOT VALID;
+SELECT 'made';
+";
+
+#[test]
+fn what_sessions_have_for_themselves_is_in_no_dump() {
+    let folder = Folder::new("dump-temporary");
+    let data = folder.path().join("cluster");
+    let port = free_ports(1).to_string();
+    let running = Running::start(&data, &["--nodes", "1", "--shards", "1", "--port", &port]);
+    let dir = running.data.as_str();
+    let done = |args: &[&str]| {
+        let answer = trellis(args);
+        assert!(answer.status.success(), "{}", stderr(&answer));
+        stdout(&answer)
+    };
+    let tables = "CREATE TABLE a (i int PRIMARY KEY, f text); \
+                  CREATE TABLE b (x int, y int, PRIMARY KEY (x, y)) PARTITION BY (y)";
+    done(&["sql", "--data", dir, "-c", tables]);
+    let before = done(&["dump", "--data", dir]);
+    let mut other = Command::new(PROGRAM)
+        .args(["sql", "--data", dir, "--plain"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut says = other.stdin.take().unwrap();
+    says.write_all(TEMPORARY.as_bytes()).unwrap();
+    let mut told = BufReader::new(other.stdout.take().unwrap()).lines();
+    assert!(told.any(|line| line.unwrap() == "made"));
+    let during = done(&["dump", "--data", dir]);
+    assert_eq!(without_starts(&before), without_starts(&during));
+    drop(says);
+    assert!(other.wait().unwrap().success());
 }

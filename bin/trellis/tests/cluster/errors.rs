@@ -55,7 +55,7 @@ const CASES: &[(&str, &str)] = &[
     ("42601", "UPDATE t SET"),
     ("42601", "INSERT INTO t (id, n) VALUES (9)"),
     // What does not exist yet or here.
-    ("0A000", "CREATE MATERIALIZED VIEW v AS SELECT 1"),
+    ("0A000", "DO $$ BEGIN COMMIT; END $$"),
     ("3D000", "DROP DATABASE nothing"),
     ("26000", "EXECUTE nothing"),
     ("42704", "SHOW nothing"),

@@ -20,7 +20,8 @@ fn an_idle_reader_gives_way_to_a_writer_of_another_node() {
             let update = format!("UPDATE t SET v = length(format('%s', v)) WHERE id = {id}");
             writer.command(&update).unwrap();
             let waited = begun.elapsed();
-            assert!(waited < Duration::from_secs(5), "{protocol}: {waited:?}");
+            // If the reader did not give way, it would not end.
+            assert!(waited < Duration::from_secs(25), "{protocol}: {waited:?}");
             if id % 2 == 0 {
                 reader.command("COMMIT").unwrap();
             } else {

@@ -1,13 +1,13 @@
 //! Databases whose rows move to the transactions, beside others in one cluster.
 
 use crate::bank::{self, Clients, TOTAL};
-use crate::support::{Cluster, number, patiently, rows, sqlstate};
+use crate::support::{Cluster, READY_LIMIT, number, patiently, rows, sqlstate};
 use std::time::{Duration, Instant};
 
 /// Rows that are away from home, and rows that came from elsewhere, over all shards, once nothing
 /// moves any more.
 fn away_and_here(cluster: &Cluster) -> (i64, i64) {
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + READY_LIMIT;
     loop {
         let shown = rows(&mut cluster.link(0, "shop"), "SHOW OWNERSHIP");
         let sum = |column: usize| {

@@ -9,7 +9,9 @@
 )]
 
 mod access;
+mod audit_log;
 mod bank;
+mod blocks_kill;
 mod bulk;
 mod client_certificates;
 mod commands;
@@ -21,6 +23,7 @@ mod crash;
 mod disk_full;
 mod distribution;
 mod dump;
+mod entities;
 mod errors;
 mod fault;
 mod fault_elsewhere;
@@ -54,4 +57,6 @@ mod starting;
 mod starved;
 mod supervised;
 mod support;
+mod table_locks_kill;
+mod waits;
 mod workers;

@@ -9,9 +9,7 @@ use std::time::{Duration, Instant};
 
 fn get(port: u16, path: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    stream
-        .set_read_timeout(Some(Duration::from_secs(10)))
-        .unwrap();
+    stream.set_read_timeout(Some(READY_LIMIT)).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: node\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();

@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Connections end or begin by then after files have changed.
-const CHANGE_LIMIT: Duration = Duration::from_secs(20);
+const CHANGE_LIMIT: Duration = Duration::from_secs(60);
 
 fn cert(folder: &Path, args: &[&str]) {
     let mut command = Command::new(PROGRAM);

@@ -1,23 +1,10 @@
 //! Sessions that cancel and end one another, across shards and nodes, and what is told of them.
 
-use crate::support::{Cluster, READY_LIMIT, rows, sqlstate, wait_until};
+use crate::support::{Cluster, pid_of, rows, sqlstate, wait_running};
 use links::link::Link;
-
-fn pid(link: &mut Link) -> String {
-    rows(link, "SELECT pg_backend_pid()")[0][0].clone()
-}
 
 fn ask(link: &mut Link, sql: &str) -> String {
     rows(link, sql)[0][0].clone()
-}
-
-/// Waits until the session with this number runs a statement with this text.
-fn wait_running(link: &mut Link, pid: &str, text: &str) {
-    let sql = format!(
-        "SELECT count(*) FROM pg_stat_activity WHERE pid = {pid} AND state = 'active' AND \
-         query LIKE '%{text}%'"
-    );
-    wait_until(text, READY_LIMIT, || ask(link, &sql) == "1");
 }
 
 #[test]
@@ -33,7 +20,7 @@ fn sessions_are_cancelled_and_ended_from_any_node() {
     for (victim_node, judge_node) in [(0, 0), (0, 1), (1, 0), (0, 1)] {
         let mut judge = cluster.link(judge_node, "shop");
         let mut victim = cluster.link(victim_node, "shop");
-        let number = pid(&mut victim);
+        let number = pid_of(&mut victim);
         let sleeper = std::thread::spawn(move || {
             let state = sqlstate(&mut victim, "SELECT pg_sleep(600)");
             assert_eq!(state, "57014");

@@ -79,6 +79,7 @@ pub(crate) fn write_cluster_file(folder: &Path, nodes: u16, shards: u16) -> Path
         shards,
         access: None,
         log_min_duration_ms: None,
+        audit_log_mib: None,
         peers: None,
         nodes,
     };
@@ -368,6 +369,12 @@ pub(crate) fn connect(address: SocketAddr, database: &str) -> Result<Link, LinkE
     Link::connect(&target.endpoints[0], &target, Some(ANSWER_LIMIT))
 }
 
+/// As [`connect`], under another name.
+pub(crate) fn connect_as(endpoint: &Endpoint, user: &str) -> Result<Link, LinkError> {
+    let target = Target::parse(&format!("postgres://{user}@{endpoint}/postgres")).unwrap();
+    Link::connect(&target.endpoints[0], &target, Some(ANSWER_LIMIT))
+}
+
 /// Sends SIGTERM.
 pub(crate) fn terminate(pid: u32) {
     signal(pid, "TERM");
@@ -442,6 +449,20 @@ pub(crate) fn number(link: &mut Link, sql: &str) -> i64 {
     let text = &rows[0][0];
     text.parse()
         .unwrap_or_else(|_| panic!("{sql}: {text:?} is no number"))
+}
+
+/// The number of a session, by which others cancel it.
+pub(crate) fn pid_of(link: &mut Link) -> String {
+    rows(link, "SELECT pg_backend_pid()")[0][0].clone()
+}
+
+/// Waits until the session with this number runs a statement with this text.
+pub(crate) fn wait_running(link: &mut Link, pid: &str, text: &str) {
+    let running = format!(
+        "SELECT count(*) FROM pg_stat_activity WHERE pid = {pid} AND state = 'active' AND \
+         query LIKE '%{text}%'"
+    );
+    wait_until(text, READY_LIMIT, || number(link, &running) == 1);
 }
 
 /// The SQLSTATE with which a statement fails.

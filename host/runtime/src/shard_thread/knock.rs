@@ -24,9 +24,12 @@ impl ShardThread {
         if let Some(token) = self.register(&mut stream) {
             let mut link = seat.link(&stream);
             link.log_min_us = self.start.log_min_us;
+            link.seats = self.start.seats.clone();
+            link.audits = self.start.audit.is_some();
             self.open_gate(token, stream);
             self.seats.insert(token, seat);
             let secret = self.start.secrets.next_u64() as i32;
+            self.start.mailboxes.note_secret(self.pid_of(token), secret);
             self.step(Input::Connect {
                 conn: ConnId(token as u32),
                 secret,
@@ -53,16 +56,35 @@ impl ShardThread {
             let Some(stream) = accept(listener) else {
                 return;
             };
-            let shard = self.next_shard;
-            self.next_shard = (shard + 1) % self.start.mailboxes.len();
-            let seat = Seat::take(&self.start.seats_taken, self.start.connections_max);
-            self.knocking.spend(start.elapsed());
-            if shard == usize::from(self.start.id.index()) {
-                self.add_client(stream, seat);
-            } else {
-                self.start.mailboxes.send(shard, Mail::Client(stream, seat));
-            }
+            self.place(stream, start);
         }
+    }
+
+    /// Gives an accepted client to a shard.
+    fn place(&mut self, stream: TcpStream, start: Instant) {
+        let shard = self.next_shard;
+        self.next_shard = (shard + 1) % self.start.mailboxes.len();
+        let seat = Seat::take(&self.start.seats_taken, self.start.connections_max);
+        self.knocking.spend(start.elapsed());
+        if shard == usize::from(self.start.id.index()) {
+            self.add_client(stream, seat);
+        } else {
+            self.start.mailboxes.send(shard, Mail::Client(stream, seat));
+        }
+    }
+
+    /// Gives clients to shards that were accepted while a function computed.
+    pub(super) fn place_accepted(&mut self) {
+        while self.ears.has_clients()
+            && let Some(stream) = self.ears.next_client()
+        {
+            self.place(stream, Instant::now());
+        }
+    }
+
+    /// The number of the session of a connection.
+    pub(super) fn pid_of(&self, token: usize) -> i32 {
+        node::pid_of(self.start.id, ConnId(token as u32))
     }
 
     /// Accepts clients that had to wait.
@@ -170,6 +192,7 @@ impl ShardThread {
         let Some(client) = self.clients.get_mut(&token) else {
             return;
         };
+        let user = login::role_of(&message).to_owned();
         let verdict = match client.gate.as_deref() {
             Some(Gate::Closed) => {
                 let address = client.stream.peer_addr().ok().map(|address| address.ip());
@@ -188,7 +211,7 @@ impl ShardThread {
             }
             _ => Verdict::Refuse(login::unexpected()),
         };
-        self.carry_out_verdict(token, verdict);
+        self.carry_out_verdict(token, verdict, &user);
     }
 
     /// A message with which a client logs in.
@@ -196,13 +219,14 @@ impl ShardThread {
         let client = self.clients.get_mut(&token);
         let gate = client.and_then(|client| client.gate.take());
         let gate = gate.map_or(Gate::Closed, |gate| *gate);
+        let user = gate.role().to_owned();
         let (catalog, now) = (self.start.shard.catalog(), self.now());
         let known = |startup: &_| Known::of(&catalog, startup, now);
         let verdict = login::on_password(gate, body, known);
-        self.carry_out_verdict(token, verdict);
+        self.carry_out_verdict(token, verdict, &user);
     }
 
-    fn carry_out_verdict(&mut self, token: usize, verdict: Verdict) {
+    fn carry_out_verdict(&mut self, token: usize, verdict: Verdict, user: &str) {
         let Some(client) = self.clients.get_mut(&token) else {
             return;
         };
@@ -225,6 +249,9 @@ impl ShardThread {
                 let from = client.stream.peer_addr().ok();
                 let from = from.map(|address| address.to_string());
                 tracing::warn!(from, error = %error.fields().message, "login refused");
+                if let Some(audit) = &self.start.audit {
+                    audit.refused(user, from.as_deref(), &error);
+                }
                 client.refuse(error);
             }
         }

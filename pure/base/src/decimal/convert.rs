@@ -59,52 +59,6 @@ impl Decimal {
         text.parse()
             .expect("an integer and an exponent are a float")
     }
-
-    /// A `double precision` as PostgreSQL casts it: the 15 digits that every float keeps. 22003 if
-    /// it does not fit, 0A000 for NaN and infinity.
-    pub fn from_f64(value: f64) -> Result<Decimal, SqlError> {
-        Decimal::from_float_digits(value, 14)
-    }
-
-    /// A `real` as PostgreSQL casts it: 6 digits.
-    pub fn from_f32(value: f32) -> Result<Decimal, SqlError> {
-        Decimal::from_float_digits(f64::from(value), 5)
-    }
-
-    fn from_float_digits(value: f64, digits: usize) -> Result<Decimal, SqlError> {
-        if value.is_nan() {
-            return Err(unsupported("NaN"));
-        }
-        if value.is_infinite() {
-            return Err(unsupported("infinity"));
-        }
-        let text = format!("{value:.digits$e}");
-        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-        let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');
-        let exponent: i32 = exponent.parse().map_err(|_| overflow())?;
-        if exponent < -i32::from(SCALE_MAX) {
-            return Ok(Decimal::ZERO);
-        }
-        let mut number = Digits::default();
-        number
-            .read(mantissa)
-            .expect("a formatted float is made of digits");
-        number.shift(exponent);
-        // Fraction digits below the smallest scale are lost, as with any cast that rounds.
-        while number.scale > i32::from(SCALE_MAX) {
-            number.magnitude = (number.magnitude + 5) / 10;
-            number.scale -= 1;
-        }
-        number.finish()
-    }
-}
-
-fn unsupported(what: &str) -> SqlError {
-    SqlError::new(
-        SqlState::FEATURE_NOT_SUPPORTED,
-        format!("numeric {what} is not supported"),
-    )
-    .hint("Use double precision for values that are not finite.")
 }
 
 /// A number while its text is read: `magnitude / 10^scale`, the scale of any sign.
@@ -146,8 +100,6 @@ impl Digits {
                 self.magnitude = raised + digit;
                 self.scale += i32::from(fraction);
             }
-            // Zeros behind the last digit that fits change nothing but the scale.
-            _ if fraction && digit == 0 => {}
             _ => self.overflow = true,
         }
     }
@@ -156,7 +108,7 @@ impl Digits {
     fn shift(&mut self, exponent: i32) {
         self.scale = self.scale.saturating_sub(exponent);
         if self.magnitude == 0 {
-            self.scale = self.scale.clamp(0, i32::from(SCALE_MAX));
+            self.scale = self.scale.max(0);
         }
         while self.scale < 0 && !self.overflow {
             match self.magnitude.checked_mul(10) {
@@ -164,10 +116,6 @@ impl Digits {
                 _ => self.overflow = true,
             }
             self.scale += 1;
-        }
-        while self.scale > i32::from(SCALE_MAX) && self.magnitude.is_multiple_of(10) {
-            self.magnitude /= 10;
-            self.scale -= 1;
         }
     }
 
@@ -184,20 +132,14 @@ impl FromStr for Decimal {
 
     /// Reads PostgreSQL's `numeric` input: sign, digits, point, exponent, blanks around.
     ///
-    /// 22P02 if it is no number, 22003 if it has more than 38 digits, 0A000 for NaN and infinity.
+    /// 22P02 if it is no number, 22003 if it has more than 38 digits. What may have more, be NaN or
+    /// infinite is read by [`crate::numeric::parse`].
     fn from_str(text: &str) -> Result<Decimal, SqlError> {
         let invalid = || {
             let message = format!("invalid input syntax for type numeric: \"{text}\"");
             SqlError::new(SqlState::INVALID_TEXT, message)
         };
         let trimmed = text.trim_matches(|c: char| c.is_ascii_whitespace());
-        let word = trimmed.trim_start_matches(['+', '-']);
-        if word.eq_ignore_ascii_case("nan") {
-            return Err(unsupported("NaN"));
-        }
-        if word.eq_ignore_ascii_case("infinity") || word.eq_ignore_ascii_case("inf") {
-            return Err(unsupported("infinity"));
-        }
         let (mantissa, exponent) = match trimmed.find(['e', 'E']) {
             Some(at) => (&trimmed[..at], Some(&trimmed[at + 1..])),
             None => (trimmed, None),

@@ -1,4 +1,4 @@
-//! Products and quotients that need more than 128 bits on the way.
+//! Quotients that need more than 128 bits on the way.
 
 use super::{Decimal, LIMIT, POW10, SCALE_MAX};
 
@@ -6,15 +6,17 @@ use super::{Decimal, LIMIT, POW10, SCALE_MAX};
 const QUOTIENT_DIGITS_MIN: i32 = 16;
 
 /// The scale of a quotient: as many fraction digits as make 16 significant ones, counted in
-/// PostgreSQL's groups of four decimal digits, and not fewer than either operand has.
-pub(super) fn quotient_scale(dividend: Decimal, divisor: Decimal) -> u8 {
+/// PostgreSQL's groups of four decimal digits, and not fewer than either operand has; `None`: too
+/// many.
+pub(super) fn quotient_scale(dividend: Decimal, divisor: Decimal) -> Option<u8> {
     let (weight_a, first_a) = leading_group(dividend);
     let (weight_b, first_b) = leading_group(divisor);
     let weight = weight_a - weight_b - i32::from(first_a <= first_b);
     let scale = (QUOTIENT_DIGITS_MIN - weight * 4)
         .max(i32::from(dividend.scale()))
         .max(i32::from(divisor.scale()));
-    scale.clamp(0, i32::from(SCALE_MAX)) as u8
+    let scale = scale.max(0);
+    (scale <= i32::from(SCALE_MAX)).then_some(scale as u8)
 }
 
 /// The first nonzero group of four decimal digits and its weight (the power of 10,000); zero has
@@ -77,49 +79,4 @@ fn times_ten_divided(rest: u128, b: u128) -> (u128, u128) {
         }
     }
     (digit, sum)
-}
-
-/// `a * b` of scale `scale`, with fraction digits dropped (rounding half away from zero) until
-/// the scale is at most 38 and the product fits 38 digits. `None` if the integer part does not.
-pub(super) fn wide_product(a: u128, b: u128, mut scale: u8) -> Option<(u128, u8)> {
-    let mut limbs = multiply(a, b);
-    let mut dropped = 0;
-    loop {
-        if scale <= SCALE_MAX && limbs[2] == 0 && limbs[3] == 0 {
-            let value = u128::from(limbs[1]) << 64 | u128::from(limbs[0]);
-            let rounded = value + u128::from(dropped >= 5 && value < LIMIT);
-            if rounded < LIMIT {
-                return Some((rounded, scale));
-            }
-        }
-        scale = scale.checked_sub(1)?;
-        dropped = divide_by_ten(&mut limbs);
-    }
-}
-
-/// The 256-bit product in 64-bit limbs, least significant first.
-fn multiply(a: u128, b: u128) -> [u64; 4] {
-    let (a, b) = ([a as u64, (a >> 64) as u64], [b as u64, (b >> 64) as u64]);
-    let mut limbs = [0u64; 4];
-    for (i, x) in a.iter().enumerate() {
-        let mut carry = 0u128;
-        for (j, y) in b.iter().enumerate() {
-            let sum = u128::from(*x) * u128::from(*y) + u128::from(limbs[i + j]) + carry;
-            limbs[i + j] = sum as u64;
-            carry = sum >> 64;
-        }
-        limbs[i + 2] = carry as u64;
-    }
-    limbs
-}
-
-/// Divides in place and returns the digit that falls off.
-fn divide_by_ten(limbs: &mut [u64; 4]) -> u64 {
-    let mut rest = 0u128;
-    for limb in limbs.iter_mut().rev() {
-        let value = rest << 64 | u128::from(*limb);
-        *limb = (value / 10) as u64;
-        rest = value % 10;
-    }
-    rest as u64
 }

@@ -57,13 +57,15 @@ fn text_both_ways() {
         "100000000000000000000000000000000000000",
         "1e-39",
         "1e2147483648",
+        "0e-39",
+        "1.00000000000000000000000000000000000000",
     ] {
         let error = wide.parse::<Decimal>().expect_err(wide);
         assert_eq!(error.state(), SqlState::NUMERIC_OUT_OF_RANGE, "{wide}");
     }
     for special in ["NaN", "-Infinity", "inf"] {
         let error = special.parse::<Decimal>().expect_err(special);
-        assert_eq!(error.state(), SqlState::FEATURE_NOT_SUPPORTED);
+        assert_eq!(error.state(), SqlState::INVALID_TEXT);
     }
 }
 
@@ -99,7 +101,8 @@ fn quotients_have_the_scale_of_postgresql() {
     );
     assert_eq!(
         show(d("0.1").div(tiny)),
-        "10000000000000000000000000000000000000"
+        "22003",
+        "with 38 behind the point"
     );
 }
 
@@ -118,32 +121,21 @@ fn sums_are_exact_or_an_error() {
 }
 
 #[test]
-fn products_keep_their_integer_part() {
+fn products_are_exact_or_an_error() {
     assert_eq!(show(d("1.5").mul(d("-0.20"))), "-0.300");
     let long = d("1.23456789012345678901234567890123456");
     assert_eq!(
         show(long.mul(d("10"))),
         "12.34567890123456789012345678901234560"
     );
-    assert_eq!(
-        show(long.mul(long)),
-        "1.5241578753238836750495351562566681750"
-    );
+    assert_eq!(show(long.mul(long)), "22003");
     assert_eq!(show(d("1e20").mul(d("1e20"))), "22003");
     assert_eq!(
         show(d("1e19").mul(d("9999999999999999999"))),
         "99999999999999999990000000000000000000"
     );
     let small = d("0.00000000000000000001");
-    assert_eq!(
-        show(small.mul(small)),
-        "0.00000000000000000000000000000000000000"
-    );
-    let nines = d("9.9999999999999999999999999999999999999");
-    assert_eq!(
-        show(nines.mul(nines)),
-        "99.999999999999999999999999999999999998"
-    );
+    assert_eq!(show(small.mul(small)), "22003");
 }
 
 #[test]
@@ -211,21 +203,6 @@ fn integers_and_floats() {
         d("-12345678901234567890.5").to_f64(),
         -12_345_678_901_234_567_890.5
     );
-    for (float, text) in [
-        (0.1, "0.1"),
-        (1e20, "100000000000000000000"),
-        (1.0 / 3.0, "0.333333333333333"),
-        (-1234.5, "-1234.5"),
-        (1e-38, "0.00000000000000000000000000000000000001"),
-        (1e-300, "0"),
-        (0.0, "0"),
-        (100.0, "100"),
-    ] {
-        assert_eq!(show(Decimal::from_f64(float)), text);
-    }
-    assert_eq!(show(Decimal::from_f64(1e38)), "22003");
-    assert_eq!(show(Decimal::from_f64(f64::NAN)), "0A000");
-    assert_eq!(show(Decimal::from_f32(0.1)), "0.1");
 }
 
 #[test]

@@ -1,12 +1,22 @@
 //! Encoding of single values inside a row.
 
 use super::{RowRef, TRUNCATED, count_size, encode};
+use crate::bits::Bits;
 use crate::calendar::is_time;
 use crate::codec::CodecError;
-use crate::datum::{Datum, Interval, Type};
+use crate::datum::{Datum, Interval, Timetz, Type};
 use crate::decimal::Decimal;
+use crate::grid::{DIMENSIONS_MAX, Dimension, Grid};
+use crate::inet::Inet;
 use crate::jsonb::Jsonb;
+use crate::numeric;
+use crate::range::{Multirange, Range};
+use crate::record::Record;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
+
+/// First byte of an array with a shape, beside its number of dimensions. No row begins so.
+const GRID: u8 = 0x80;
 
 #[inline]
 fn int_len(value: i64) -> usize {
@@ -54,13 +64,22 @@ pub fn value_len(datum: &Datum) -> usize {
         Datum::Text(value) => value.len(),
         Datum::Bytes(value) => value.len(),
         Datum::Uuid(_) | Datum::Interval(_) => 16,
+        Datum::Inet(value) => value.encoded_len(),
+        Datum::Mac(_) => 6,
+        Datum::Timetz(_) => 12,
+        Datum::Bits(value) => value.encoded().len(),
         Datum::Jsonb(value) => value.as_str().len(),
         Datum::Array(items) => row_len(items),
+        Datum::Record(value) => value.encoded_len(),
+        Datum::Range(value) => value.encoded_len(),
+        Datum::Multirange(value) => value.encoded_len(),
+        Datum::Large(value) => numeric::encoded_len(value),
+        Datum::Grid(grid) => 1 + 8 * grid.shape().dimensions().len() + row_len(grid.items()),
     }
 }
 
 /// Encoded length of a row.
-pub(super) fn row_len(values: &[Datum]) -> usize {
+pub(crate) fn row_len(values: &[Datum]) -> usize {
     let total: usize = values.iter().map(value_len).sum();
     let width = match total {
         0..=0xff => 1,
@@ -100,13 +119,33 @@ pub(super) fn write_value(datum: &Datum, out: &mut Vec<u8>) {
         Datum::Text(value) => out.extend_from_slice(value.as_bytes()),
         Datum::Bytes(value) => out.extend_from_slice(value),
         Datum::Uuid(value) => out.extend_from_slice(value),
+        Datum::Inet(value) => value.write(out),
+        Datum::Mac(value) => out.extend_from_slice(value),
+        Datum::Timetz(value) => {
+            out.extend_from_slice(&value.micros.to_le_bytes());
+            out.extend_from_slice(&value.west.to_le_bytes());
+        }
+        Datum::Bits(value) => out.extend_from_slice(value.encoded()),
         Datum::Interval(value) => {
             out.extend_from_slice(&value.months.to_le_bytes());
             out.extend_from_slice(&value.days.to_le_bytes());
             out.extend_from_slice(&value.micros.to_le_bytes());
         }
         Datum::Jsonb(value) => out.extend_from_slice(value.as_str().as_bytes()),
+        Datum::Large(value) => numeric::write(value, out),
         Datum::Array(items) => encode(items, out),
+        Datum::Record(value) => value.encode(out),
+        Datum::Range(value) => value.encode(out),
+        Datum::Multirange(value) => value.encode(out),
+        Datum::Grid(grid) => {
+            let shape = grid.shape();
+            out.push(GRID | shape.dimensions().len() as u8);
+            for one in shape.dimensions() {
+                out.extend_from_slice(&one.length.to_le_bytes());
+                out.extend_from_slice(&one.lower.to_le_bytes());
+            }
+            encode(grid.items(), out);
+        }
     }
 }
 
@@ -161,6 +200,45 @@ fn decode_time(bytes: &[u8]) -> Result<Datum, CodecError> {
     Ok(Datum::Time(micros))
 }
 
+fn decode_timetz(bytes: &[u8]) -> Result<Datum, CodecError> {
+    let (micros, west) = bytes.split_first_chunk::<8>().ok_or(TRUNCATED)?;
+    let malformed = CodecError::Malformed("time column");
+    let west = i32::from_le_bytes(west.try_into().map_err(|_| malformed)?);
+    let value = Timetz::new(i64::from_le_bytes(*micros), west);
+    value.map(Datum::Timetz).ok_or(malformed)
+}
+
+fn decode_bits(bytes: &[u8]) -> Result<Datum, CodecError> {
+    let value = Bits::decode(bytes).map(Datum::Bits);
+    value.ok_or(CodecError::Malformed("bit string column"))
+}
+
+fn decode_numeric(bytes: &[u8]) -> Result<Datum, CodecError> {
+    let (scale, unscaled) = bytes.split_first().ok_or(TRUNCATED)?;
+    if *scale >= numeric::TAG_LEAST {
+        return Ok(Datum::Large(Box::new(numeric::decode(bytes)?)));
+    }
+    let value = Decimal::from_parts(read_wide_int(unscaled)?, *scale);
+    let value = value.ok_or(CodecError::Malformed("numeric column"))?;
+    Ok(Datum::Decimal(value))
+}
+
+fn decode_address(bytes: &[u8], ty: Type) -> Result<Datum, CodecError> {
+    let found = match ty {
+        Type::Macaddr => bytes.try_into().ok().map(Datum::Mac),
+        _ => Inet::decode(bytes).map(Datum::Inet),
+    };
+    found.ok_or(CodecError::Malformed("address column"))
+}
+
+fn decode_ranges(bytes: &[u8], ty: Type) -> Result<Datum, CodecError> {
+    match ty {
+        Type::Range(kind) => Ok(Range::decode(bytes, kind)?.into()),
+        Type::Multirange(kind) => Ok(Multirange::decode(bytes, kind)?.into()),
+        _ => Err(CodecError::Malformed("range column")),
+    }
+}
+
 fn decode_other(bytes: &[u8], ty: Type) -> Result<Datum, CodecError> {
     let malformed = CodecError::Malformed;
     Ok(match ty {
@@ -179,6 +257,10 @@ fn decode_other(bytes: &[u8], ty: Type) -> Result<Datum, CodecError> {
         | Type::Tid => Datum::Int(read_int(bytes)?),
         Type::Timestamp(_) | Type::Timestamptz(_) => Datum::Timestamp(read_int(bytes)?),
         Type::Time(_) => return decode_time(bytes),
+        Type::Timetz(_) => return decode_timetz(bytes),
+        Type::Bit(_) | Type::Varbit(_) => return decode_bits(bytes),
+        Type::Composite(_) => Datum::Record(Box::new(Record::decode(bytes)?)),
+        Type::Range(_) | Type::Multirange(_) => return decode_ranges(bytes, ty),
         Type::Date => {
             Datum::Date(i32::try_from(read_int(bytes)?).map_err(|_| malformed("date column"))?)
         }
@@ -190,17 +272,14 @@ fn decode_other(bytes: &[u8], ty: Type) -> Result<Datum, CodecError> {
                 Datum::Float(f64::from_le_bytes(double))
             }
         }
-        Type::Numeric(_) => {
-            let (scale, unscaled) = bytes.split_first().ok_or(TRUNCATED)?;
-            let value = Decimal::from_parts(read_wide_int(unscaled)?, *scale);
-            Datum::Decimal(value.ok_or(malformed("numeric column"))?)
-        }
+        Type::Numeric(_) => return decode_numeric(bytes),
         Type::Text
         | Type::Varchar(_)
         | Type::Char(_)
         | Type::Name
         | Type::InternalChar
         | Type::Json
+        | Type::JsonPath
         | Type::Unknown => {
             let text = core::str::from_utf8(bytes).map_err(|_| malformed("text column"))?;
             Datum::Text(text.into())
@@ -211,7 +290,8 @@ fn decode_other(bytes: &[u8], ty: Type) -> Result<Datum, CodecError> {
         }
         Type::Bytea => Datum::Bytes(bytes.into()),
         Type::Uuid => Datum::Uuid(bytes.try_into().map_err(|_| malformed("uuid column"))?),
-        Type::Interval => {
+        Type::Inet | Type::Cidr | Type::Macaddr => return decode_address(bytes, ty),
+        Type::Interval(_) => {
             let (months, rest) = bytes.split_first_chunk::<4>().ok_or(TRUNCATED)?;
             let (days, rest) = rest.split_first_chunk::<4>().ok_or(TRUNCATED)?;
             let micros = rest.try_into().map_err(|_| malformed("interval column"))?;
@@ -221,13 +301,36 @@ fn decode_other(bytes: &[u8], ty: Type) -> Result<Datum, CodecError> {
                 micros: i64::from_le_bytes(micros),
             })
         }
-        Type::Array(kind) => {
-            let row = RowRef::new(bytes);
-            row.validate()?;
-            let items: Result<Vec<Datum>, CodecError> = (0..row.count())
-                .map(|i| row.col(i, kind.element()))
-                .collect();
-            Datum::Array(items?.into_boxed_slice())
-        }
+        Type::Array(kind) => match bytes.split_first() {
+            Some((flags, rest)) if flags & GRID != 0 => {
+                decode_grid(usize::from(flags & !GRID), rest, kind.element())?
+            }
+            _ => Datum::Array(decode_items(bytes, kind.element())?.into_boxed_slice()),
+        },
     })
+}
+
+fn decode_items(bytes: &[u8], element: Type) -> Result<Vec<Datum>, CodecError> {
+    let row = RowRef::new(bytes);
+    row.validate()?;
+    (0..row.count()).map(|i| row.col(i, element)).collect()
+}
+
+/// The shape, of `count` dimensions, and the elements of an array.
+fn decode_grid(count: usize, bytes: &[u8], element: Type) -> Result<Datum, CodecError> {
+    let malformed = CodecError::Malformed("shape of an array");
+    let mut dimensions = [Dimension::default(); DIMENSIONS_MAX];
+    let dimensions = dimensions.get_mut(..count).ok_or(malformed)?;
+    let mut rest = bytes;
+    for one in dimensions.iter_mut() {
+        let (length, behind) = rest.split_first_chunk::<4>().ok_or(TRUNCATED)?;
+        let (lower, behind) = behind.split_first_chunk::<4>().ok_or(TRUNCATED)?;
+        *one = Dimension {
+            length: i32::from_le_bytes(*length),
+            lower: i32::from_le_bytes(*lower),
+        };
+        rest = behind;
+    }
+    let grid = Grid::checked(dimensions, decode_items(rest, element)?).ok_or(malformed)?;
+    Ok(Datum::Grid(Box::new(grid)))
 }

@@ -10,7 +10,7 @@ use crate::calendar::{
     UNIX_EPOCH_DAYS, days_from_ymd, days_in_month, is_time, join_timestamp, split_timestamp,
     ymd_from_days,
 };
-use crate::datum::Type;
+use crate::datum::{Timetz, Type};
 use crate::error::{SqlError, SqlState};
 use crate::zone::{self, Zone};
 use alloc::format;
@@ -126,6 +126,59 @@ pub(super) fn parse_time(text: &str) -> Result<i64, SqlError> {
     };
     let read = scan(text, fields).and_then(Fields::finish_clock);
     read.map_err(|bad| bad.into_error("time", text))
+}
+
+/// As [`parse_time`], with its zone. A text without one is a time in `zone`, if that has one
+/// offset; none is UTC.
+pub(super) fn parse_timetz(text: &str, zone: Option<&Zone>) -> Result<Timetz, SqlError> {
+    const NAME: &str = "time with time zone";
+    let fields = Fields {
+        clock: true,
+        ..Fields::default()
+    };
+    let fields = scan(text, fields).map_err(|bad| bad.into_error(NAME, text))?;
+    let (offset, named, date) = (fields.offset, fields.zone.clone(), fields.date);
+    let micros = fields.finish_clock();
+    let micros = micros.map_err(|bad| bad.into_error(NAME, text))?;
+    let at = |(year, month, day): (i32, u32, u32)| {
+        let days = days_from_ymd(year, month, day);
+        days.and_then(|days| join_timestamp(days, micros))
+    };
+    let east = match (offset, named.as_ref().or(zone), date.and_then(at)) {
+        (Some(offset), _, _) => offset,
+        (None, None, _) => 0,
+        (None, Some(zone), Some(local)) => zone.offset_of_local(local),
+        (None, Some(zone), None) => steady_offset(zone)?,
+    };
+    let west = i32::try_from(-east).ok();
+    west.and_then(|west| Timetz::new(micros, west))
+        .ok_or_else(|| BadTime::ZoneRange.into_error(NAME, text))
+}
+
+/// The offset of a zone that has the same one all the time.
+fn steady_offset(zone: &Zone) -> Result<i64, SqlError> {
+    const SAMPLES: i64 = 80;
+    let every = 91 * MICROS_PER_DAY;
+    let mut offsets = (0..SAMPLES).map(|at| zone.offset_at((at + 80) * every));
+    let first = offsets.next().unwrap_or(0);
+    if offsets.all(|offset| offset == first) {
+        return Ok(first);
+    }
+    let message = "a time with time zone without its offset, in a zone with several";
+    Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+        .hint("Write the offset behind the time, for example 10:00+02."))
+}
+
+/// Whether a text of a time tells its zone, or is none.
+pub(super) fn names_offset(text: &str) -> bool {
+    let fields = Fields {
+        clock: true,
+        ..Fields::default()
+    };
+    let read = scan(text, fields);
+    read.map_or(true, |fields| {
+        fields.offset.is_some() || fields.zone.is_some()
+    })
 }
 
 /// Whether a text tells the zone of its moment, or is none.
@@ -614,6 +667,11 @@ pub(super) fn format_time(micros: i64, out: &mut Vec<u8>) {
     put_time(micros.clamp(0, MICROS_PER_DAY), out);
 }
 
+pub(super) fn format_timetz(value: Timetz, out: &mut Vec<u8>) {
+    format_time(value.micros, out);
+    put_offset(-i64::from(value.west), out);
+}
+
 pub(super) fn format_timestamp(micros: i64, out: &mut Vec<u8>) {
     put_moment(micros, None, out);
 }
@@ -646,20 +704,25 @@ fn put_moment(micros: i64, offset: Option<i64>, out: &mut Vec<u8>) {
     out.push(b' ');
     put_time(micros, out);
     if let Some(offset) = offset {
-        out.push(if offset < 0 { b'-' } else { b'+' });
-        let seconds = offset.unsigned_abs() as u32;
-        put_padded(seconds / 3_600, 2, out);
-        if !seconds.is_multiple_of(3_600) {
-            out.push(b':');
-            put_padded(seconds / 60 % 60, 2, out);
-        }
-        if !seconds.is_multiple_of(60) {
-            out.push(b':');
-            put_padded(seconds % 60, 2, out);
-        }
+        put_offset(offset, out);
     }
     if before_christ {
         out.extend_from_slice(b" BC");
+    }
+}
+
+/// Appends an offset in seconds east of UTC.
+fn put_offset(offset: i64, out: &mut Vec<u8>) {
+    out.push(if offset < 0 { b'-' } else { b'+' });
+    let seconds = offset.unsigned_abs() as u32;
+    put_padded(seconds / 3_600, 2, out);
+    if !seconds.is_multiple_of(3_600) {
+        out.push(b':');
+        put_padded(seconds / 60 % 60, 2, out);
+    }
+    if !seconds.is_multiple_of(60) {
+        out.push(b':');
+        put_padded(seconds % 60, 2, out);
     }
 }
 

@@ -1,10 +1,13 @@
 //! Fit of values to a column type: what an assignment or a cast does to them.
 
 use crate::calendar::{TIMESTAMP_END, TIMESTAMP_MIN, join_timestamp, split_timestamp};
-use crate::datum::{Datum, Type};
+use crate::datum::{Datum, Timetz, Type};
 use crate::decimal::Decimal;
+use crate::decimal::SCALE_MAX;
 use crate::error::{SqlError, SqlState};
 use crate::limits::NAME_BYTES_MAX;
+use crate::numeric::{self, Numeric};
+use crate::spans::SpanModifier;
 use crate::types::SECOND_DIGITS_MAX;
 use alloc::boxed::Box;
 use alloc::format;
@@ -54,12 +57,7 @@ fn fit_other(ty: Type, datum: Datum, cut: bool) -> Result<Datum, SqlError> {
             }
             other => Ok(other),
         },
-        Type::Name => match datum {
-            Datum::Text(text) if text.len() > NAME_BYTES_MAX => {
-                Ok(Datum::Text(truncate_name(&text).into()))
-            }
-            other => Ok(other),
-        },
+        Type::Name => Ok(fit_name(datum)),
         Type::Timestamp(digits) | Type::Timestamptz(digits) => match (datum, digits) {
             (Datum::Date(days), _) => timestamp_of_date(days).map(Datum::Timestamp),
             (Datum::Timestamp(micros), Some(digits)) => {
@@ -68,34 +66,73 @@ fn fit_other(ty: Type, datum: Datum, cut: bool) -> Result<Datum, SqlError> {
             (other, _) => Ok(other),
         },
         Type::Array(kind) => match datum {
-            Datum::Array(items) if kind.element().typmod() != -1 => {
-                let items = items.into_vec().into_iter();
-                let items = items.map(|item| match item {
+            Datum::Array(_) | Datum::Grid(_) if kind.element().typmod() != -1 => datum
+                .try_map_items(|item| match item {
                     Datum::Null => Ok(Datum::Null),
                     item => fit_other(kind.element(), item, cut),
-                });
-                Ok(Datum::Array(items.collect::<Result<_, _>>()?))
-            }
+                }),
             other => Ok(other),
         },
         Type::Time(digits) => Ok(fit_time(digits, datum)),
-        Type::Date => Ok(match datum {
-            Datum::Timestamp(i64::MIN) => Datum::Date(i32::MIN),
-            Datum::Timestamp(i64::MAX) => Datum::Date(i32::MAX),
-            Datum::Timestamp(micros) => Datum::Date(split_timestamp(micros).0),
-            other => other,
-        }),
+        Type::Timetz(digits) => Ok(fit_timetz(digits, datum)),
+        Type::Interval(modifier) => fit_span(modifier, datum),
+        Type::Bit(Some(length)) => super::bits::fit_bits(datum, length, cut),
+        Type::Varbit(Some(length)) => super::bits::fit_varying(datum, length, cut),
+        Type::Date => Ok(fit_date(datum)),
         Type::InternalChar => Ok(fit_char(datum)),
         Type::Bool
+        | Type::Bit(None)
+        | Type::Varbit(None)
         | Type::Text
         | Type::Varchar(None)
         | Type::Bytea
         | Type::Uuid
-        | Type::Interval
+        | Type::Inet
+        | Type::Cidr
+        | Type::Macaddr
         | Type::Json
         | Type::Jsonb
+        | Type::JsonPath
         | Type::Enum(_)
+        | Type::Composite(_)
+        | Type::Range(_)
+        | Type::Multirange(_)
         | Type::Unknown => Ok(datum),
+    }
+}
+
+fn fit_span(modifier: Option<SpanModifier>, datum: Datum) -> Result<Datum, SqlError> {
+    match (modifier, datum) {
+        (Some(modifier), Datum::Interval(span)) => modifier.fit(span).map(Datum::Interval),
+        (_, other) => Ok(other),
+    }
+}
+
+fn fit_name(datum: Datum) -> Datum {
+    match datum {
+        Datum::Text(text) if text.len() > NAME_BYTES_MAX => {
+            Datum::Text(truncate_name(&text).into())
+        }
+        other => other,
+    }
+}
+
+fn fit_date(datum: Datum) -> Datum {
+    match datum {
+        Datum::Timestamp(i64::MIN) => Datum::Date(i32::MIN),
+        Datum::Timestamp(i64::MAX) => Datum::Date(i32::MAX),
+        Datum::Timestamp(micros) => Datum::Date(split_timestamp(micros).0),
+        other => other,
+    }
+}
+
+fn fit_timetz(digits: Option<u8>, datum: Datum) -> Datum {
+    match datum {
+        Datum::Timetz(Timetz { micros, west }) => Datum::Timetz(Timetz {
+            micros: round_time(micros, digits),
+            west,
+        }),
+        other => other,
     }
 }
 
@@ -147,6 +184,7 @@ fn fit_int(ty: Type, datum: Datum) -> Result<Datum, SqlError> {
     let value = match datum {
         Datum::Int(value) => value,
         Datum::Decimal(value) => value.to_i64().map_err(|_| out_of_range(ty))?,
+        Datum::Large(value) => value.to_i64().ok_or_else(|| out_of_range(ty))?,
         Datum::Float(value) => round_to_int(value).ok_or_else(|| out_of_range(ty))?,
         other => return Ok(other),
     };
@@ -180,6 +218,7 @@ fn fit_float(ty: Type, datum: Datum) -> Result<Datum, SqlError> {
         Datum::Float(value) => value,
         Datum::Int(value) => value as f64,
         Datum::Decimal(value) => value.to_f64(),
+        Datum::Large(value) => value.to_f64(),
         other => return Ok(other),
     };
     if ty == Type::Float8 {
@@ -197,16 +236,28 @@ fn fit_float(ty: Type, datum: Datum) -> Result<Datum, SqlError> {
     Ok(Datum::Float(f64::from(single)))
 }
 
-fn fit_numeric(modifiers: Option<(u8, u8)>, datum: Datum) -> Result<Datum, SqlError> {
+fn fit_numeric(modifiers: Option<(u16, i16)>, datum: Datum) -> Result<Datum, SqlError> {
     let value = match datum {
-        Datum::Decimal(value) => value,
-        Datum::Int(value) => Decimal::from(value),
-        Datum::Float(value) => Decimal::from_f64(value)?,
-        other => return Ok(other),
+        Datum::Int(value) => Datum::Decimal(Decimal::from(value)),
+        Datum::Float(value) => numeric::from_f64(value)?,
+        other => other,
     };
-    match modifiers {
-        Some((precision, scale)) => value.rescale(precision, scale).map(Datum::Decimal),
-        None => Ok(Datum::Decimal(value)),
+    let Some((precision, scale)) = modifiers else {
+        return Ok(value);
+    };
+    match value {
+        Datum::Decimal(value) => {
+            let small = u8::try_from(precision).ok().zip(u8::try_from(scale).ok());
+            let small = small.filter(|(_, scale)| *scale <= SCALE_MAX);
+            match small.map(|(precision, scale)| value.rescale(precision, scale)) {
+                Some(small) if small.is_ok() || precision <= SCALE_MAX.into() => {
+                    small.map(Datum::Decimal)
+                }
+                _ => Numeric::from(value).rescale(precision, scale)?.into_datum(),
+            }
+        }
+        Datum::Large(value) => value.rescale(precision, scale)?.into_datum(),
+        other => Ok(other),
     }
 }
 

@@ -5,6 +5,7 @@ use super::{put, trim};
 use crate::calendar::{MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND};
 use crate::datum::Interval;
 use crate::error::{SqlError, SqlState};
+use crate::spans::{SpanField, SpanModifier};
 use alloc::format;
 use alloc::vec::Vec;
 
@@ -102,13 +103,17 @@ fn round_nano(value: i128) -> i128 {
     (value + value.signum() * (NANO / 2 - 1)) / NANO
 }
 
-pub(super) fn parse_interval(text: &str) -> Result<Interval, SqlError> {
+/// The modifier says what a number without a unit counts, and takes the rest away.
+pub(super) fn parse_interval(
+    text: &str,
+    modifier: Option<SpanModifier>,
+) -> Result<Interval, SqlError> {
     let trimmed = trim(text);
     let result = match trimmed.strip_prefix(['P', 'p']) {
         Some(iso) => parse_iso(iso),
-        None => parse_verbose(trimmed),
+        None => parse_verbose(trimmed, modifier),
     };
-    result.map_err(|bad| match bad {
+    let span = result.map_err(|bad| match bad {
         Bad::Syntax => SqlError::new(
             SqlState::DATETIME_FORMAT,
             format!("invalid input syntax for type interval: \"{text}\""),
@@ -117,7 +122,8 @@ pub(super) fn parse_interval(text: &str) -> Result<Interval, SqlError> {
             SqlState(*b"22015"),
             format!("interval field value out of range: \"{text}\""),
         ),
-    })
+    })?;
+    modifier.map_or(Ok(span), |modifier| modifier.fit(span))
 }
 
 fn is_number_byte(byte: u8) -> bool {
@@ -161,11 +167,13 @@ fn read_nano(number: &str) -> Result<i128, Bad> {
     Ok((0..9).fold(whole, |sum, i| sum * 10 + digit(i)))
 }
 
-/// `1 year -2 days +03:04:05.6 ago` and the like; a number without unit is seconds.
-fn parse_verbose(text: &str) -> Result<Interval, Bad> {
+/// `1 year -2 days +03:04:05.6 ago` and the like; a number without unit counts the last field.
+fn parse_verbose(text: &str, modifier: Option<SpanModifier>) -> Result<Interval, Bad> {
     let mut rest = text.strip_prefix('@').unwrap_or(text).trim_start();
     let mut sum = Sum::default();
     let (mut fields, mut ago) = (0, false);
+    let last = modifier.map_or(SpanField::Second, SpanModifier::unit);
+    let is_minutes = modifier.is_some_and(SpanModifier::is_minutes);
     while !rest.is_empty() {
         if fields > 0 && rest.eq_ignore_ascii_case("ago") {
             ago = true;
@@ -176,7 +184,7 @@ fn parse_verbose(text: &str) -> Result<Interval, Bad> {
         let value = read_nano(number)?;
         fields += 1;
         rest = if behind.starts_with(':') {
-            let (micros, behind) = read_clock(value, behind)?;
+            let (micros, behind) = read_clock(value, behind, is_minutes)?;
             sum.see(field::CLOCK)?;
             sum.add(sign * micros * NANO, Unit::Micros(1))?;
             behind
@@ -190,9 +198,9 @@ fn parse_verbose(text: &str) -> Result<Interval, Bad> {
         } else {
             let (word, behind) = cut(behind.trim_start(), |byte| byte.is_ascii_alphabetic());
             let (unit, bit) = match word {
-                // A number before a time of day is days, at the end of the text seconds.
-                "" if is_clock(behind) => (Unit::Days(1), field::DAY),
-                "" if behind.is_empty() => (Unit::Micros(MICROS_PER_SECOND), field::SECOND),
+                // A number before a time of day or before hours is days.
+                "" if is_clock(behind) || is_hours(behind, last) => (Unit::Days(1), field::DAY),
+                "" if behind.is_empty() => unit_of_field(last),
                 _ => unit_of_word(word).ok_or(Bad::Syntax)?,
             };
             sum.see(bit)?;
@@ -215,8 +223,21 @@ fn is_clock(text: &str) -> bool {
     !number.is_empty() && behind.starts_with(':')
 }
 
-/// `:MM[:SS[.f]]` behind an hour (times [`NANO`]): microseconds, and what follows.
-fn read_clock(hours: i128, text: &str) -> Result<(i128, &str), Bad> {
+/// Whether hours follow, as the last field.
+fn is_hours(text: &str, last: SpanField) -> bool {
+    let (_, unsigned) = cut_sign(text);
+    let (number, behind) = cut(unsigned, is_number_byte);
+    let (word, _) = cut(behind.trim_start(), |byte| byte.is_ascii_alphabetic());
+    let is_unit = match word {
+        "" => last == SpanField::Hour && behind.is_empty(),
+        word => unit_of_word(word).is_some_and(|(_, bit)| bit == field::HOUR),
+    };
+    !number.is_empty() && is_unit
+}
+
+/// `:MM[:SS[.f]]` behind an hour (times [`NANO`]), or `:SS.f` behind a minute: microseconds, and
+/// what follows. `is_minutes`: `:SS`, too.
+fn read_clock(hours: i128, text: &str, is_minutes: bool) -> Result<(i128, &str), Bad> {
     let (minutes, behind) = cut(&text[1..], is_number_byte);
     let minutes = read_nano(minutes)?;
     let (seconds, behind) = match behind.strip_prefix(':') {
@@ -224,6 +245,8 @@ fn read_clock(hours: i128, text: &str) -> Result<(i128, &str), Bad> {
             let (seconds, behind) = cut(seconds, is_number_byte);
             (read_nano(seconds)?, behind)
         }
+        // A fraction is one of seconds.
+        None if is_minutes || minutes % NANO != 0 => return minutes_of(hours, minutes, behind),
         None => (0, behind),
     };
     if hours % NANO != 0 || minutes % NANO != 0 {
@@ -236,6 +259,30 @@ fn read_clock(hours: i128, text: &str) -> Result<(i128, &str), Bad> {
         + minutes / NANO * i128::from(MICROS_PER_MINUTE)
         + round_nano(seconds * i128::from(MICROS_PER_SECOND));
     Ok((micros, behind))
+}
+
+/// Minutes and seconds, both times [`NANO`], as microseconds.
+fn minutes_of(minutes: i128, seconds: i128, rest: &str) -> Result<(i128, &str), Bad> {
+    if minutes % NANO != 0 {
+        return Err(Bad::Syntax);
+    }
+    if minutes >= 60 * NANO || seconds > 60 * NANO {
+        return Err(Bad::Range);
+    }
+    let micros = minutes / NANO * i128::from(MICROS_PER_MINUTE)
+        + round_nano(seconds * i128::from(MICROS_PER_SECOND));
+    Ok((micros, rest))
+}
+
+fn unit_of_field(last: SpanField) -> (Unit, u16) {
+    match last {
+        SpanField::Year => (Unit::Months(12), field::YEAR),
+        SpanField::Month => (Unit::Months(1), field::MONTH),
+        SpanField::Day => (Unit::Days(1), field::DAY),
+        SpanField::Hour => (Unit::Micros(MICROS_PER_HOUR), field::HOUR),
+        SpanField::Minute => (Unit::Micros(MICROS_PER_MINUTE), field::MINUTE),
+        SpanField::Second => (Unit::Micros(MICROS_PER_SECOND), field::SECOND),
+    }
 }
 
 fn unit_of_word(word: &str) -> Option<(Unit, u16)> {
@@ -302,6 +349,46 @@ fn parse_iso(text: &str) -> Result<Interval, Bad> {
         Err(Bad::Syntax)
     } else {
         sum.finish(false)
+    }
+}
+
+/// Appends `P1Y2M3DT4H5M6.7S`: each part has the sign of its own.
+pub(super) fn format_iso(interval: Interval, out: &mut Vec<u8>) {
+    let (days, micros) = (i64::from(interval.days), interval.micros);
+    let months = i64::from(interval.months);
+    if (months, days, micros) == (0, 0, 0) {
+        out.extend_from_slice(b"PT0S");
+        return;
+    }
+    out.push(b'P');
+    let parts = [(months / 12, 'Y'), (months % 12, 'M'), (days, 'D')];
+    for (value, letter) in parts.into_iter().filter(|(value, _)| *value != 0) {
+        put(out, format_args!("{value}{letter}"));
+    }
+    if micros == 0 {
+        return;
+    }
+    out.push(b'T');
+    let parts = [
+        (micros / MICROS_PER_HOUR, 'H'),
+        (micros % MICROS_PER_HOUR / MICROS_PER_MINUTE, 'M'),
+    ];
+    for (value, letter) in parts.into_iter().filter(|(value, _)| *value != 0) {
+        put(out, format_args!("{value}{letter}"));
+    }
+    let seconds = micros % MICROS_PER_MINUTE;
+    if seconds != 0 {
+        let sign = if seconds < 0 { "-" } else { "" };
+        let (whole, rest) = (
+            seconds.abs() / MICROS_PER_SECOND,
+            seconds.abs() % MICROS_PER_SECOND,
+        );
+        put(out, format_args!("{sign}{whole}"));
+        if rest != 0 {
+            let digits = format!("{rest:06}");
+            put(out, format_args!(".{}", digits.trim_end_matches('0')));
+        }
+        out.push(b'S');
     }
 }
 

@@ -79,7 +79,7 @@ fn any_text_is_read_or_refused() {
             Type::Date,
             Type::Time(None),
             Type::Timestamptz(None),
-            Type::Interval,
+            Type::Interval(None),
             NUMERIC,
             Type::Float4,
         ] {
@@ -401,7 +401,7 @@ fn times() {
 #[test]
 fn intervals() {
     check(
-        Type::Interval,
+        Type::Interval(None),
         &[
             ("1 day", "1 day"),
             (
@@ -447,6 +447,43 @@ fn intervals() {
 }
 
 #[test]
+fn intervals_in_iso_8601() {
+    for (input, output) in [
+        ("1 year -2 mons 3 days 04:05:06.070", "P10M3DT4H5M6.07S"),
+        ("0", "PT0S"),
+        ("-1.5 seconds", "PT-1.5S"),
+        ("-100:00:01", "PT-100H-1S"),
+        ("1 us", "PT0.000001S"),
+        ("-13 mons", "P-1Y-1M"),
+        ("1 day -00:00:00.25", "P1DT-0.25S"),
+        ("60 min", "PT1H"),
+    ] {
+        let Ok(Datum::Interval(span)) = parse(Type::Interval(None), input) else {
+            panic!("{input} is an interval");
+        };
+        assert_eq!(iso_span(span), output);
+    }
+}
+
+#[test]
+fn vectors() {
+    let unread = "22P02: invalid input syntax for type smallint: \"{1}\"";
+    check(
+        Type::Array(ArrayKind::Int2Vector),
+        &[
+            ("", ""),
+            ("1", "1"),
+            (" 1  -2\t3 ", "1 -2 3"),
+            ("{1}", unread),
+        ],
+    );
+    check(
+        Type::Array(ArrayKind::OidVector),
+        &[("23 4294967295", "23 4294967295")],
+    );
+}
+
+#[test]
 fn arrays() {
     let texts = Type::Array(ArrayKind::Text);
     check(
@@ -456,11 +493,17 @@ fn arrays() {
             ("{a,\"b c\",NULL}", "{a,\"b c\",NULL}"),
             ("{ a b , \"null\" }", "{\"a b\",\"null\"}"),
             ("{\"\",\"\\\"\\\\\"}", "{\"\",\"\\\"\\\\\"}"),
+            ("{{a},{b}}", "{{a},{b}}"),
+            (" [2:3] = {a,b} ", "[2:3]={a,b}"),
+            ("[1:2]={a,b}", "{a,b}"),
             (
-                "{{a},{b}}",
-                "0A000: multidimensional arrays are not supported",
+                "{{a},{b,c}}",
+                "22P02: malformed array literal: \"{{a},{b,c}}\"",
             ),
-            ("[2:3]={a,b}", "0A000: array bounds are not supported"),
+            (
+                "[2:1]={}",
+                "2202E: upper bound cannot be less than lower bound",
+            ),
             ("a", "22P02: malformed array literal: \"a\""),
             ("{a", "22P02: malformed array literal: \"{a\""),
             ("{a,}", "22P02: malformed array literal: \"{a,}\""),

@@ -39,19 +39,18 @@ fn numeric_bytes_are_those_of_postgresql() {
         ("123456.789", &[3, 1, 0, 3, 12, 3456, 7890]),
         ("0.0001", &[1, 0xffff, 0, 4, 1]),
         ("0.00001", &[1, 0xfffe, 0, 5, 1000]),
+        ("1e50", &[1, 12, 0, 0, 100]),
+        ("1e-50", &[1, 0xfff3, 0, 50, 100]),
+        ("NaN", &[0, 0, 0xc000, 0]),
+        ("Infinity", &[0, 0, 0xd000, 0x20]),
+        ("-Infinity", &[0, 0, 0xf000, 0x20]),
     ] {
-        let value = Datum::Decimal(text.parse().expect("a number"));
+        let value = text::parse(Type::Numeric(None), text).expect("a number");
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
         assert_eq!(encoded(Type::Numeric(None), &value), bytes, "{text}");
         let back = decode(Type::Numeric(None), &bytes).expect("PostgreSQL's bytes");
         assert!(same(&back, &value), "{text} became {back:?}");
     }
-    let bytes: Vec<u8> = [0u16, 0, 0xc000, 0]
-        .iter()
-        .flat_map(|word| word.to_be_bytes())
-        .collect();
-    let error = decode(Type::Numeric(None), &bytes).expect_err("NaN");
-    assert_eq!(error.state(), SqlState::FEATURE_NOT_SUPPORTED);
     // Digits beyond the announced scale are cut, as numeric_recv does.
     let words = [2u16, 0, 0, 1, 1, 2999];
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
@@ -92,6 +91,26 @@ fn known_bytes() {
         decode(Type::Int4, &[1]).map_err(|e| e.state().to_string()),
         Err("22P03".into())
     );
+}
+
+#[test]
+fn vectors_count_from_zero() {
+    let vector = Type::Array(ArrayKind::Int2Vector);
+    let array = Type::Array(ArrayKind::Int2);
+    let value = text::parse(vector, "7 8").expect("a vector");
+    let bytes = encoded(vector, &value);
+    let mut plain = encoded(array, &value);
+    assert_eq!(decode(vector, &bytes).expect("own encoding"), value);
+    assert_eq!(decode(vector, &plain).expect("an array"), value);
+    const LOWER: core::ops::Range<usize> = 16..20;
+    assert_eq!(bytes[LOWER], [0; 4]);
+    plain[LOWER].fill(0);
+    assert_eq!(bytes, plain);
+    for refused in ["{{1},{2}}", "{1,NULL}"] {
+        let value = text::parse(array, refused).expect("an array");
+        let error = decode(vector, &encoded(array, &value)).expect_err("no vector");
+        assert_eq!(error.to_string(), "22P03: invalid int2vector data");
+    }
 }
 
 #[test]

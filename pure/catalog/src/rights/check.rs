@@ -4,6 +4,8 @@ use crate::alter::TableAction;
 use crate::command::{CatalogError, Command};
 use crate::comments::Subject;
 use crate::desc::*;
+use crate::domains::DomainChange;
+use crate::functions::FunctionChange;
 use ::rights::{By, ObjectKind, Privileges, Target, denied};
 use alloc::format;
 use alloc::string::String;
@@ -25,6 +27,7 @@ impl Catalog {
             | Command::Switch { database, .. }
             | Command::SetProtocol { database, .. } => self.check_database(database, by),
             Command::CreateTable { .. }
+            | Command::CreateStored { .. }
             | Command::CreateSequence { .. }
             | Command::CreateView { .. } => self.check_new(command, by),
             Command::AddForeignKey { .. } | Command::AlterTable { .. } => {
@@ -37,6 +40,8 @@ impl Catalog {
                 self.check_create(database, schema_of(name), by)
             }
             Command::Schema { database, change } => self.check_schema_rights(database, change, by),
+            Command::Function { database, change } => self.check_functions(database, change, by),
+            Command::Domain { database, change } => self.check_domains(database, change, by),
             Command::AlterEnum { database, name, .. } => self.check_type(database, name, by),
             Command::DropEnum {
                 database, names, ..
@@ -51,7 +56,9 @@ impl Catalog {
             | Command::SetPrimaryKey { .. }
             | Command::Reserve
             | Command::Unreserve { .. }
-            | Command::Rights { .. } => Ok(()),
+            | Command::Rights { .. }
+            | Command::Block { .. }
+            | Command::LockTables { .. } => Ok(()),
             _ => self.check_existing(command, by),
         }
     }
@@ -66,6 +73,9 @@ impl Catalog {
                 database, names, ..
             }
             | Command::DropView {
+                database, names, ..
+            }
+            | Command::DropStored {
                 database, names, ..
             }
             | Command::RetireIndex {
@@ -92,6 +102,9 @@ impl Catalog {
             | Command::SetValidity {
                 database, table, ..
             }
+            | Command::Policy {
+                database, table, ..
+            }
             | Command::AlterSequence {
                 database,
                 name: table,
@@ -103,6 +116,11 @@ impl Catalog {
                 ..
             }
             | Command::RenameView {
+                database,
+                name: table,
+                ..
+            }
+            | Command::SetFilled {
                 database,
                 name: table,
                 ..
@@ -121,6 +139,9 @@ impl Catalog {
                 let mut keys = table.foreign_keys.iter();
                 keys.try_for_each(|key| self.check_parent(database, key, by))
             }
+            Command::CreateStored {
+                database, table, ..
+            } => self.check_create(database, schema_of(&table.name), by),
             Command::CreateSequence {
                 database, sequence, ..
             } => {
@@ -176,20 +197,90 @@ impl Catalog {
                 Some(database) => self.check_owns_schema(database, schema, by),
                 None => Ok(()),
             },
+            Subject::Function(number) => self.check_function(name, *number, by),
+            Subject::Type(_, ty) => self.check_type(name, ty, by),
             Subject::Relation(_, relation)
             | Subject::Column(relation, _)
             | Subject::Constraint(relation, _) => self.check_relation(name, relation, by),
         }
     }
 
-    pub(crate) fn check_type(&self, name: &str, ty: &str, by: &By) -> Result<(), CatalogError> {
+    fn check_functions(
+        &self,
+        database: &str,
+        change: &FunctionChange,
+        by: &By,
+    ) -> Result<(), CatalogError> {
+        match change {
+            FunctionChange::Create { function, replace } => {
+                self.check_create(database, schema_of(&function.name), by)?;
+                let found = self.databases.get(database);
+                let all = found.map_or(&[][..], |found| found.functions_named(&function.name));
+                let types = function.input_types();
+                let mut old = all.iter().filter(|old| old.input_types() == types);
+                match old.next().filter(|_| *replace) {
+                    Some(old) => self.check_function(database, old.id, by),
+                    None => Ok(()),
+                }
+            }
+            FunctionChange::Drop { functions, .. } => {
+                let mut functions = functions.iter();
+                functions.try_for_each(|number| self.check_function(database, *number, by))
+            }
+            FunctionChange::Rename { function, to } => {
+                self.check_function(database, *function, by)?;
+                self.check_create(database, schema_of(to), by)
+            }
+            FunctionChange::Alter { function } => self.check_function(database, function.id, by),
+        }
+    }
+
+    fn check_function(&self, name: &str, number: u32, by: &By) -> Result<(), CatalogError> {
         let found = self.databases.get(name);
-        let found = found.and_then(|database| Some((database, database.enums.get(ty)?)));
+        let found = found.and_then(|database| Some((database, database.function(number)?)));
         let Some((database, found)) = found else {
             return Ok(());
         };
         let owner = self.owner_of_database(database);
-        let what = (&Target::Relation(found.id), ObjectKind::Type, own(ty));
+        let kind = found.kind();
+        let what = (&Target::Relation(number), kind, own(&found.name));
+        self.rights.check_owner(by.current, what, owner)
+    }
+
+    fn check_domains(
+        &self,
+        database: &str,
+        change: &DomainChange,
+        by: &By,
+    ) -> Result<(), CatalogError> {
+        match change {
+            DomainChange::Create(domain) => {
+                self.check_create(database, schema_of(&domain.name), by)
+            }
+            DomainChange::Drop { names, .. } => {
+                let mut names = names.iter();
+                names.try_for_each(|name| self.check_type(database, name, by))
+            }
+            DomainChange::Rename { name, to } => {
+                self.check_type(database, name, by)?;
+                self.check_create(database, schema_of(to), by)
+            }
+            other => self.check_type(database, other.name(), by),
+        }
+    }
+
+    pub(crate) fn check_type(&self, name: &str, ty: &str, by: &By) -> Result<(), CatalogError> {
+        let found = self.databases.get(name);
+        let found = found.and_then(|database| {
+            let of_enum = database.enums.get(ty).map(|found| found.id);
+            let of_domain = || database.domains.get(ty).map(|found| found.id);
+            Some((database, of_enum.or_else(of_domain)?))
+        });
+        let Some((database, found)) = found else {
+            return Ok(());
+        };
+        let owner = self.owner_of_database(database);
+        let what = (&Target::Relation(found), ObjectKind::Type, own(ty));
         self.rights.check_owner(by.current, what, owner)
     }
 
@@ -215,6 +306,10 @@ impl Catalog {
         };
         match self.may_use(database, schema, by.current, Privileges::CREATE) {
             true => Ok(()),
+            false if base::full_name::is_temporary(schema) => {
+                let message = "permission denied to create temporary tables in database";
+                Err(denied(format!("{message} \"{name}\"")))
+            }
             false => {
                 let name = database.schema_name(schema);
                 Err(denied(format!("permission denied for schema {name}")))

@@ -3,6 +3,7 @@
 use super::Found;
 use crate::command::CatalogError;
 use crate::desc::*;
+use crate::functions::no_function;
 use crate::schemas::no_schema;
 use ::rights::{Acl, By, Grant, Granting, ObjectKind, ObjectNames, Privileges, RoleId, RoleName};
 use ::rights::{Target, denied};
@@ -89,6 +90,9 @@ impl Catalog {
                 Ok(found.collect())
             }
             ObjectNames::ToCome(_) => Ok(Vec::new()),
+            ObjectNames::Routines(_) | ObjectNames::AllRoutines { .. } => {
+                database.routines_of(objects)
+            }
         }
     }
 
@@ -290,11 +294,45 @@ impl Catalog {
             _ => Acl::default(),
         };
         let defaults = &mut self.rights_mut().defaults;
-        match acl == usual {
+        let same = acl.0.len() == usual.0.len() && acl.0.iter().all(|one| usual.0.contains(one));
+        match same {
             true => drop(defaults.remove(&(id, maker, schema, kind))),
             false => drop(defaults.insert((id, maker, schema, kind), acl)),
         }
         Ok(())
+    }
+}
+
+impl Database {
+    /// The functions and procedures that GRANT names.
+    fn routines_of(&self, objects: &ObjectNames) -> Result<Vec<Found>, CatalogError> {
+        match objects {
+            ObjectNames::Routines(numbers) => {
+                let found = numbers.iter().map(|number| {
+                    let found = self.function(*number);
+                    let found = found.ok_or_else(|| no_function(*number))?;
+                    Ok(found.as_found())
+                });
+                found.collect()
+            }
+            ObjectNames::AllRoutines {
+                functions,
+                procedures,
+                schemas,
+            } => {
+                let schemas = schemas.iter().map(|name| known_schema(self, name));
+                let schemas = schemas.collect::<Result<Vec<u32>, _>>()?;
+                let all = self.all_functions().filter(|one| {
+                    let is_kind = match one.is_procedure {
+                        true => *procedures,
+                        false => *functions,
+                    };
+                    is_kind && schemas.contains(&schema_of(&one.name))
+                });
+                Ok(all.map(|one| one.as_found()).collect())
+            }
+            _ => Ok(Vec::new()),
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use super::Found;
 use crate::command::{Applied, CatalogError};
 use crate::desc::*;
 use crate::enums::no_type;
+use crate::functions::{FunctionChange, no_function};
 use crate::schemas::{SchemaChange, no_schema};
 use ::rights::{By, ObjectKind, Privileges, RoleId, RoleName, Target, denied};
 use alloc::format;
@@ -11,6 +12,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use base::full_name::{self, schema_of};
 use base::{SqlError, SqlState};
+use core::cmp::Reverse;
 
 type Noticed = Result<Vec<String>, CatalogError>;
 
@@ -32,7 +34,7 @@ impl Catalog {
         let owner = self.database_named(database)?;
         let database_owner = self.owner_of_database(owner);
         let new = self.rights.resolve(to, by)?;
-        let own_name = full_name::own(name);
+        let own_name = full_name::own(&found.name);
         if kind == ObjectKind::Index {
             let what = (&found.target, ObjectKind::Index, own_name);
             self.rights.check_owner(by.current, what, database_owner)?;
@@ -75,7 +77,7 @@ impl Catalog {
                         current: new,
                         ..by.clone()
                     };
-                    self.check_create(database, schema_of(name), &new_one)?;
+                    self.check_create(database, schema_of(&found.name), &new_one)?;
                 }
             }
         }
@@ -138,8 +140,16 @@ impl Catalog {
                 }
             }
             ObjectKind::Type => {
-                let found = self.database_named(name)?.enums.get(object);
-                found.ok_or_else(|| no_type(object))?.as_found()
+                let database = self.database_named(name)?;
+                let of_enum = database.enums.get(object).map(|found| found.as_found());
+                let domain = database.domains.get(object).map(|found| found.as_found());
+                of_enum.or(domain).ok_or_else(|| no_type(object))?
+            }
+            // By its number: several functions may have one name.
+            ObjectKind::Function | ObjectKind::Procedure => {
+                let number = object.parse().unwrap_or(0);
+                let found = self.database_named(name)?.function(number);
+                found.ok_or_else(|| no_function(number))?.as_found()
             }
             _ => self.database_named(name)?.found(object)?,
         };
@@ -195,7 +205,10 @@ impl Catalog {
             kind: ObjectKind::Schema,
             name: name.clone(),
         });
-        let found = relations.chain(types).chain(schemas);
+        let domains = database.domains.values().map(|found| found.as_found());
+        let functions = database.all_functions().map(|found| found.as_found());
+        let found = relations.chain(types).chain(domains);
+        let found = found.chain(functions).chain(schemas);
         let is_owned = |found: &Found| roles.contains(&self.rights.owner(&found.target));
         Ok(found.filter(is_owned).collect())
     }
@@ -237,12 +250,11 @@ impl Catalog {
             found.map(|found| found.name.clone()).collect()
         };
         let mut all = Applied::default();
-        let views = names(ObjectKind::View);
-        if !views.is_empty() {
-            all.notices
-                .extend(self.drop_views(database, &views, false, cascade)?.notices);
-        }
-        let tables = names(ObjectKind::Table);
+        self.drop_owned_queries(database, (&owned, cascade), &mut all)?;
+        // What went along with a view is gone.
+        let here = self.database_named(database)?;
+        let mut tables = names(ObjectKind::Table);
+        tables.retain(|name| here.tables.contains_key(name));
         if !tables.is_empty() {
             let applied = self.drop_tables(database, &tables, false, cascade)?;
             all.notices.extend(applied.notices);
@@ -253,12 +265,13 @@ impl Catalog {
         let mut sequences = names(ObjectKind::Sequence);
         sequences.retain(|name| here.sequence(name).is_some());
         if !sequences.is_empty() {
-            let applied = self.drop_sequences(database, &sequences, false)?;
+            let applied = self.drop_sequences(database, &sequences, false, cascade)?;
+            all.notices.extend(applied.notices);
             all.dropped.extend(applied.dropped);
         }
         let types = names(ObjectKind::Type);
         if !types.is_empty() {
-            self.drop_enums(database, &types, false, cascade)?;
+            self.drop_types(database, types, cascade)?;
         }
         let schemas = names(ObjectKind::Schema);
         if !schemas.is_empty() {
@@ -272,7 +285,47 @@ impl Catalog {
             all.dropped.extend(applied.dropped);
         }
         self.revoke_owned(database, &roles, by)?;
+        self.revoke_policies(database, &roles);
         Ok(all)
+    }
+
+    /// Functions and procedures go, then views: the youngest first, for it may use its elders.
+    fn drop_owned_queries(
+        &mut self,
+        database: &str,
+        (owned, cascade): (&[Found], bool),
+        all: &mut Applied,
+    ) -> Result<(), CatalogError> {
+        let functions = owned
+            .iter()
+            .filter_map(|found| match (&found.target, found.kind) {
+                (Target::Relation(id), ObjectKind::Function | ObjectKind::Procedure) => Some(*id),
+                _ => None,
+            });
+        let functions: Vec<u32> = functions.collect();
+        let change = FunctionChange::Drop { functions, cascade };
+        let applied = self.change_functions(database, &change)?;
+        all.notices.extend(applied.notices);
+        let relations = owned.iter().filter_map(|found| match found.target {
+            Target::Relation(id) => Some((Reverse(id), &found.name)),
+            _ => None,
+        });
+        let mut relations: Vec<_> = relations.collect();
+        relations.sort();
+        for (_, name) in relations {
+            let here = self.database_named(database)?;
+            let names = core::slice::from_ref(name);
+            let applied = if here.stored.contains_key(name) {
+                self.drop_stored(database, names, false, cascade)?
+            } else if here.views.contains_key(name) {
+                self.drop_views(database, names, false, cascade)?
+            } else {
+                continue;
+            };
+            all.notices.extend(applied.notices);
+            all.dropped.extend(applied.dropped);
+        }
+        Ok(())
     }
 
     /// Takes away what these roles were given, or have given, as far as others may revoke it.

@@ -70,10 +70,13 @@ impl Catalog {
         let mut lines: Vec<String> = schemas.collect();
         let types = database.enums.values();
         let types = types.map(|found| (found.id, ObjectKind::Type, found.name.as_str()));
+        let functions = database.all_functions();
+        let functions = functions.map(|one| (one.id, one.kind(), one.name.as_str()));
         let mut relations: Vec<(u32, ObjectKind, &str)> = database
             .relations()
             .map(|(name, kind, number)| (number, kind, name))
             .chain(types)
+            .chain(functions)
             .collect();
         relations.sort_by_key(|(number, ..)| *number);
         for (number, kind, relation) in relations {
@@ -87,6 +90,12 @@ impl Catalog {
                     let column = column_name(database, relation, *place);
                     lines.push(format!("privileges for column {column} of {what}"));
                 }
+            }
+        }
+        for (table, policy) in database.policies() {
+            if policy.roles.contains(&role) {
+                let (policy, table) = (&policy.name, &table.name);
+                lines.push(format!("target of policy {policy} on table {table}"));
             }
         }
         for ((place, maker, _, kind), acl) in &self.rights.defaults {

@@ -4,8 +4,8 @@ use super::{
     DB, apply, create, create_index, drop, drop_index, foreign_key, fresh, get, index, refuse,
     table,
 };
-use base::{IndexId, SqlState};
-use catalog::{Check, Command, ForeignKey, Index, Validity};
+use base::{IndexId, SqlState, Type};
+use catalog::{Check, Column, Command, ForeignKey, Index, TableAction, Validity, retyped};
 
 #[test]
 fn foreign_keys_bind_both_tables() {
@@ -132,6 +132,9 @@ fn a_primary_key_replaces_the_row_number() {
         secondary: vec![],
         columns: table("t", &[]).columns,
         partition: vec![],
+        drops: None,
+        replaces: old,
+        cascade: false,
     };
     refuse(
         &catalog,
@@ -199,9 +202,158 @@ fn a_primary_key_is_refused_where_entries_hold_row_numbers() {
         secondary: vec![],
         columns: table("t", &[]).columns,
         partition: vec![],
+        drops: None,
+        replaces: get(&catalog, "t").primary.id,
+        cascade: false,
     };
     let message = "the indexes of table \"t\" have changed meanwhile";
     refuse(&catalog, set, SqlState::OBJECT_NOT_READY, message);
+}
+
+/// Rows of these columns in new key spaces: of a primary key (`primary`), or numbered.
+fn rewrite(
+    (name, replaces): (&str, IndexId),
+    columns: Vec<Column>,
+    primary: Index,
+    secondary: Vec<Index>,
+) -> Command {
+    let keys = primary.columns.iter().map(|key| key.column);
+    Command::SetPrimaryKey {
+        database: DB.into(),
+        table: name.into(),
+        constraint: primary.name.clone(),
+        partition: keys.collect(),
+        primary,
+        secondary,
+        columns,
+        drops: None,
+        replaces,
+        cascade: false,
+    }
+}
+
+#[test]
+fn a_primary_key_goes_and_rows_are_numbered() {
+    let mut catalog = fresh();
+    apply(&mut catalog, create(table("t", &[0])));
+    apply(
+        &mut catalog,
+        create_index("t", index("i", &[1], false, false), false),
+    );
+    let finish = Command::FinishIndex {
+        database: DB.into(),
+        table: "t".into(),
+        index: "i".into(),
+    };
+    apply(&mut catalog, finish);
+    let old = get(&catalog, "t").clone();
+    let spaces: Vec<u32> = (0..2)
+        .map(|_| apply(&mut catalog, Command::Reserve).reserved)
+        .collect();
+    let mut numbered = old.columns.clone();
+    numbered.push(Column::row_number());
+    let set = |columns: Vec<Column>| {
+        let at = |number: usize, index: Index| Index {
+            id: IndexId(spaces[number]),
+            ..index
+        };
+        let secondary = vec![at(1, old.secondary[0].clone())];
+        let of = ("t", old.primary.id);
+        rewrite(of, columns, at(0, index("", &[3], true, false)), secondary)
+    };
+    // Another statement was first.
+    let mut changed = catalog.clone();
+    let add = Command::AlterTable {
+        database: DB.into(),
+        table: "t".into(),
+        actions: vec![TableAction::AddColumn {
+            column: Column::new("d", Type::Int4),
+            place: 3,
+            if_not_exists: false,
+        }],
+    };
+    apply(&mut changed, add);
+    let message = "table \"t\" was changed by another statement";
+    refuse(
+        &changed,
+        set(numbered.clone()),
+        SqlState::SERIALIZATION,
+        message,
+    );
+    let dropped = apply(&mut catalog, set(numbered.clone())).dropped;
+    let ids: Vec<IndexId> = old.indexes().map(|index| index.id).collect();
+    assert_eq!(dropped, ids);
+    let t = get(&catalog, "t");
+    assert_eq!((t.rowid(), &t.primary_constraint), (Some(3), &None));
+    assert_eq!((t.primary.name.as_str(), t.primary.constraint), ("", false));
+    assert!(t.columns[0].not_null);
+    let again = apply(&mut catalog, Command::Reserve).reserved;
+    let other = apply(&mut catalog, Command::Reserve).reserved;
+    let twice = rewrite(
+        ("t", old.primary.id),
+        numbered,
+        Index {
+            id: IndexId(again),
+            ..index("", &[3], true, false)
+        },
+        vec![Index {
+            id: IndexId(other),
+            ..old.secondary[0].clone()
+        }],
+    );
+    refuse(&catalog, twice, SqlState::SERIALIZATION, message);
+}
+
+#[test]
+fn columns_of_a_primary_key_get_another_type() {
+    let mut catalog = fresh();
+    apply(&mut catalog, create(table("t", &[0])));
+    let mut child = table("k", &[0]);
+    child.foreign_keys = vec![foreign_key(&[1], "t", &[])];
+    let space = apply(&mut catalog, Command::Reserve).reserved;
+    let mut columns = get(&catalog, "t").columns.clone();
+    columns[0] = Column {
+        name: retyped("a"),
+        ty: Type::Text,
+        generated: Some("a".into()),
+        ..columns[0].clone()
+    };
+    let primary = Index {
+        id: IndexId(space),
+        ..index("t_pkey", &[0], true, true)
+    };
+    let before = get(&catalog, "t").primary.id;
+    let set = rewrite(("t", before), columns, primary, vec![]);
+    let mut with_child = catalog.clone();
+    apply(&mut with_child, create(child));
+    let message = "changing the values of column \"a\", which foreign key \"k_b_fkey\" of table \
+                   \"k\" refers to, is not supported";
+    refuse(
+        &with_child,
+        set.clone(),
+        SqlState::FEATURE_NOT_SUPPORTED,
+        message,
+    );
+    // The rows lie elsewhere since this was planned.
+    let other = apply(&mut catalog, Command::Reserve).reserved;
+    let moved = Index {
+        id: IndexId(other),
+        ..index("t_pkey", &[1], true, true)
+    };
+    let columns = get(&catalog, "t").columns.clone();
+    let mut elsewhere = catalog.clone();
+    apply(
+        &mut elsewhere,
+        rewrite(("t", before), columns, moved, vec![]),
+    );
+    let message = "table \"t\" was changed by another statement";
+    refuse(&elsewhere, set.clone(), SqlState::SERIALIZATION, message);
+    apply(&mut catalog, set);
+    let t = get(&catalog, "t");
+    assert_eq!(t.primary_constraint.as_deref(), Some("t_pkey"));
+    let a = &t.columns[0];
+    assert_eq!((a.name.as_str(), a.ty, a.not_null), ("a", Type::Text, true));
+    assert_eq!((&a.generated, a.hidden), (&None, false));
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod indexes;
 mod sequences;
 mod size;
 mod tables;
+mod temporary;
 
 use base::{IndexId, SqlState, TableId, Type};
 use catalog::{
@@ -39,24 +40,14 @@ fn refuse(catalog: &Catalog, command: Command, state: SqlState, message: &str) {
 }
 
 fn column(name: &str, ty: Type) -> Column {
-    let (name, default) = (name.to_string(), None);
-    Column {
-        name,
-        ty,
-        not_null: false,
-        default,
-        generated: None,
-        of_index: false,
-        identity: None,
-        hidden: false,
-        state: Default::default(),
-    }
+    Column::new(name, ty)
 }
 
 fn index(name: &str, columns: &[u16], unique: bool, constraint: bool) -> Index {
     let columns = columns.iter().map(|&column| IndexColumn {
         column,
         descending: false,
+        nulls_first: false,
     });
     Index {
         id: IndexId(0),
@@ -67,8 +58,11 @@ fn index(name: &str, columns: &[u16], unique: bool, constraint: bool) -> Index {
         slot_columns: vec![],
         predicate: None,
         included: Vec::new(),
+        classes: Vec::new(),
         nulls_equal: false,
         building: false,
+        deferral: Deferral::Never,
+        of_key: false,
     }
 }
 
@@ -151,9 +145,11 @@ fn sequence(name: &str) -> Sequence {
         name: name.into(),
         start: 1,
         first: None,
+        ty: Type::Int8,
         increment: 1,
         min: 1,
         max: i64::MAX,
+        cycle: false,
         owned_by: None,
     }
 }

@@ -31,6 +31,7 @@ fn serial_columns_bring_their_sequences() {
         database: DB.into(),
         names: vec![name.into()],
         if_exists: false,
+        cascade: false,
     };
     for name in ["t_a_seq", "t_b_seq"] {
         let message = format!("cannot drop sequence {name} because other objects depend on it");
@@ -90,6 +91,7 @@ fn sequences_are_checked() {
         database: DB.into(),
         names: vec![name.into()],
         if_exists,
+        cascade: false,
     };
     let missing = "sequence \"x\" does not exist";
     refuse(

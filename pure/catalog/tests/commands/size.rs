@@ -55,6 +55,7 @@ fn create_view(query: &str) -> Command {
             query: query.into(),
             renamed: false,
             updatable: false,
+            check: None,
             columns,
             uses: vec![],
         },
@@ -159,6 +160,7 @@ fn with_everything() -> Catalog {
         Command::CreateEnum {
             database: DB.into(),
             name: "mood".into(),
+            attributes: None,
             labels: vec!["sad".into(), "happy".into()],
         },
         alter_enum(EnumChange::AddLabel {
@@ -183,6 +185,35 @@ fn filled(mut catalog: Catalog, bytes: usize) -> Catalog {
     let (key, text) = (Commented::Schema(2200), "x".repeat(bytes));
     database.comments.insert(key, text);
     catalog
+}
+
+#[test]
+fn the_encoding_in_pieces_is_that_of_the_whole() {
+    let mut catalog = with_everything();
+    let mut known = EncodedTables::default();
+    let to = || "moved".to_string();
+    for command in [
+        create(table("other", &[0])),
+        alter("t", TableAction::RenameTable { to: to() }),
+        drop(&["other"], false, false),
+        create_database("second", false),
+    ] {
+        assert_eq!(catalog.encoded(&mut known), base::codec::to_vec(&catalog));
+        let before = catalog.clone();
+        apply(&mut catalog, command);
+        let bytes = base::codec::to_vec(&catalog);
+        assert_eq!(catalog.encoded(&mut known), bytes);
+        // As it comes to another node.
+        let mut other: Catalog = base::codec::decode(&bytes).unwrap();
+        other.share(&before);
+        assert_eq!(other, catalog);
+        let shared = |(name, table): (&String, &Arc<Table>)| {
+            let known = before.databases[DB].tables.get(name);
+            known.is_some_and(|known| Arc::ptr_eq(known, table))
+        };
+        let tables = other.databases[DB].tables.iter();
+        assert!(tables.filter(|it| shared(*it)).count() + 2 >= before.databases[DB].tables.len());
+    }
 }
 
 #[test]

@@ -104,6 +104,7 @@ macro_rules! enter {
             decode: crate::program::decode,
             catalog: core.catalog.version,
             schema_changed: &schema_changed,
+            locked: &core.locked,
             counters: &mut core.counters,
             history: core.history.as_mut(),
         };

@@ -38,7 +38,14 @@ impl Ddl {
 
     /// When the change goes on without further answers.
     pub(crate) fn deadline(&self) -> Option<Time> {
-        match &self.current.as_ref()?.waiting {
+        let Some(current) = &self.current else {
+            return self
+                .blocked_until()
+                .into_iter()
+                .chain(self.locks_until())
+                .min();
+        };
+        let of_change = match &current.waiting {
             Waiting::Quiet(quiet) => Some(quiet.until),
             Waiting::Batch {
                 handle: None,
@@ -46,7 +53,8 @@ impl Ddl {
                 ..
             } => Some(*begins),
             Waiting::Nothing | Waiting::Acks { .. } | Waiting::Batch { .. } => None,
-        }
+        };
+        of_change.into_iter().chain(self.locks_until()).min()
     }
 }
 
@@ -76,7 +84,8 @@ impl Change {
     ) -> Option<Action> {
         let version = catalog.version + 1;
         let is_undoing = self.failure.is_some() || self.origin == Origin::Restart;
-        if is_undoing || self.quiesced >= version {
+        let is_end = matches!(command, Command::Block { .. });
+        if is_undoing || is_end || self.quiesced >= version {
             return None;
         }
         let tables = changed_tables(command, catalog);

@@ -26,6 +26,7 @@ use bind::PlanCx;
 use catalog::{Execution, Placement, ProtocolKind, Validity};
 use golden::Machine;
 use plan::PlanKind;
+use session::message::DdlStop;
 use session::message::Done;
 use std::fmt::Write;
 use std::path::Path;
@@ -117,9 +118,13 @@ impl World {
             catalog: &self.catalog,
             database: &self.catalog.databases["shop"],
             param_types: &[],
+            param_names: &[],
             zone: "",
             path: catalog::KEPT_PATH,
+            viewer: Default::default(),
             rows: &|_| None,
+            values: &|_| None,
+            paths: Default::default(),
         };
         let plan = plan::plan(&statements[0], &cx).expect("a statement that can be planned");
         let PlanKind::Ddl(plan) = &plan.kind else {
@@ -131,7 +136,7 @@ impl World {
             fill: plan.fill,
             after: plan.after,
             undo: plan.undo,
-            by: By::default(),
+            asker: Default::default(),
         }
     }
 
@@ -268,6 +273,10 @@ impl World {
                             self.ddl.on_quiesced(*shard, version);
                         }
                     }
+                }
+                Action::AskLocks { number, lock } => {
+                    let what = lock.map_or("over".to_owned(), |lock| format!("{lock:?}"));
+                    writeln!(trace, "locks {number}: {what}").expect("a string takes everything");
                 }
                 Action::EndBatch(batch) => {
                     writeln!(trace, "end batch {}", batch.number)

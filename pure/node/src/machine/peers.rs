@@ -40,6 +40,8 @@ impl Shard {
         let unreachable = shards.filter(down).collect();
         drop(core);
         self.shows.borrow_mut().unreachable = unreachable;
+        // Blocks of sessions there are undone.
+        self.sweep.wanted |= self.core.borrow().catalog.open_blocks > 0;
         self.txns.wake_all();
     }
 
@@ -51,9 +53,12 @@ impl Shard {
         self.full_nodes.remove(&node);
         self.update_unreachable();
         self.keep_without(node);
+        self.ddl.forget_answers(node);
         if node == CATALOG_NODE {
             self.ask_those_ahead();
             self.give_up_ddl();
+            // Requests for locks end with their queue.
+            self.quiescing.retain(|quiesce| quiesce.lock.is_none());
         }
     }
 }

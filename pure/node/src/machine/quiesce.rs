@@ -13,6 +13,7 @@
 //! a little later than node 1's shard would go on.
 
 use super::Shard;
+use super::table_locks::LocksTold;
 use crate::ddl::QUIESCE_US;
 use crate::message::{Message, WireMessage};
 use base::{Position, ShardId, TableId, Time};
@@ -30,18 +31,21 @@ pub(super) struct Quiescing {
     owed: Vec<u64>,
     /// A change has ended: sessions may go on.
     ended: bool,
+    /// What was told of requests for locks of tables.
+    pub(super) locks: LocksTold,
 }
 
 impl Quiescing {
     pub(super) fn wants_look(&self) -> bool {
-        !self.open.is_empty() || self.ended
+        !self.open.is_empty() || self.ended || self.locks.wants_look()
     }
 
     pub(super) fn deadline(&self) -> Option<Time> {
-        self.open.iter().map(|quiesce| quiesce.until).min()
+        let until = self.open.iter().map(|quiesce| quiesce.until);
+        until.chain(self.locks.deadline()).min()
     }
 
-    fn retain(&mut self, keep: impl Fn(&Quiesce) -> bool) {
+    pub(super) fn retain(&mut self, keep: impl Fn(&Quiesce) -> bool) {
         let before = self.open.len();
         self.open.retain(keep);
         self.ended |= self.open.len() < before;
@@ -52,6 +56,8 @@ impl Quiescing {
 
     /// The catalog has reached this version.
     pub(super) fn pass(&mut self, version: u64) {
+        // Statements may wait for the block of a session that this version ends.
+        self.ended = true;
         self.retain(|quiesce| quiesce.version > version);
     }
 }
@@ -84,6 +90,7 @@ impl Shard {
                 version,
                 tables,
                 until: core.now.after(QUIESCE_US + BEYOND_US),
+                lock: None,
             });
         }
     }

@@ -1,7 +1,8 @@
 //! What a shard tells to a system that watches it.
 
-use super::{Question, Shard, Show};
+use super::{Question, Shard};
 use base::RowBatch;
+use parse::show::Show;
 use txn::touched::Ends;
 
 /// The shard's part of several SHOWs, and what became of the transactions of each database.

@@ -12,15 +12,23 @@
 //! that restarts drops rows of key spaces that it does not know.
 
 use super::Shard;
+use super::sweep::NO_SESSION;
 use crate::config::CATALOG_NODE;
 use crate::ddl::{Action, Answered, Nodes, Origin};
 use crate::message::{DdlWork, Message, WireMessage};
 use base::{Position, ShardId, SqlError, SqlState, Time};
-use catalog::{Catalog, ProtocolKind, Switching};
-use session::ConnId;
+use catalog::{Asker, BlockChange, Catalog, ProtocolKind, Switching};
+use plan::DdlPlan;
 use session::message::{DdlCall, DdlStop, ToTxn};
+use session::{ConnId, end_block};
 use std::sync::Arc;
 use txn::JournalPort;
+
+/// A request to undo the changes of a session's block, for which nobody waits.
+fn undoing(database: String, session: i32) -> (ConnId, String, Box<DdlPlan>, Asker) {
+    let plan = end_block(database.clone(), session, BlockChange::RollBack);
+    (NO_SESSION, database, Box::new(plan), Asker::default())
+}
 
 /// Microseconds after the start of its node in which a schema change waits for other nodes.
 const STARTING_US: u64 = 5_000_000;
@@ -28,15 +36,21 @@ const STARTING_US: u64 = 5_000_000;
 impl Shard {
     /// Takes a newer catalog into use. Returns whether it was newer. The first shard of each node
     /// journals it: see [`Shard::catalog_floor`].
-    pub(super) fn use_catalog(&mut self, catalog: Arc<Catalog>) -> bool {
+    pub(super) fn use_catalog(&mut self, mut catalog: Arc<Catalog>) -> bool {
         let mut core = self.core.borrow_mut();
         if catalog.version <= core.catalog.version {
             return false;
         }
+        // Nobody else has one that has just come from another node.
+        if let Some(new) = Arc::get_mut(&mut catalog) {
+            new.share(&core.catalog);
+        }
         if core.config.shard.index() == 0 {
             let mut record = Vec::new();
             let version = catalog.version;
-            let catalog = base::codec::to_vec(&*catalog);
+            let mut known = core::mem::take(&mut core.encoded);
+            let catalog = catalog.encoded(&mut known);
+            core.encoded = known;
             journal::Record::Catalog { version, catalog }.encode(&mut record);
             self.catalog_position = core.journal.append(&record);
         }
@@ -45,6 +59,7 @@ impl Shard {
         drop(core);
         self.quiescing.pass(version);
         self.begin_switch();
+        self.look_for_left();
         true
     }
 
@@ -93,8 +108,12 @@ impl Shard {
         let mut any = false;
         let calls = core::mem::take(&mut self.ddl_wanted);
         for call in calls {
-            let (conn, database, plan, by) = match call {
-                DdlCall::Ask(conn, database, plan, by) => (conn, database, plan, by),
+            let (conn, database, plan, asker) = match call {
+                DdlCall::Ask(conn, database, plan, asker) => (conn, database, plan, asker),
+                DdlCall::Left(database, session) => {
+                    self.sweep.wanted = true;
+                    undoing(database, session)
+                }
                 DdlCall::Stop(conn, stop) => {
                     any = true;
                     self.stop_ddl(conn, stop);
@@ -103,7 +122,7 @@ impl Shard {
             };
             if self.awaits_catalog_node() {
                 self.ddl_wanted
-                    .push_back(DdlCall::Ask(conn, database, plan, by));
+                    .push_back(DdlCall::Ask(conn, database, plan, asker));
                 continue;
             }
             any = true;
@@ -113,7 +132,7 @@ impl Shard {
                 fill: plan.fill,
                 after: plan.after,
                 undo: plan.undo,
-                by,
+                asker,
             };
             if self.core.borrow().config.shard == ShardId(0) {
                 self.ddl.request(Origin::Session(conn), database, work);
@@ -232,6 +251,7 @@ impl Shard {
                 self.ddl.filling(handle);
             }
             Action::Quiesce { version, tables } => self.quiesce(version, tables),
+            Action::AskLocks { number, lock } => self.ask_locks(number, lock),
             Action::EndBatch(batch) => self.txns.on_session(batch, ToTxn::Rollback),
             Action::Answer(origin, result) => {
                 let result = self.tell_pause(result);
@@ -280,6 +300,7 @@ impl Shard {
         if let Some(version) = self.catalog_pending
             && self.catalog_position <= durable
             && !self.switch.is_open()
+            && !self.defers_locks()
         {
             self.catalog_pending = None;
             self.ddl.on_ack(ShardId(0), version);

@@ -2,27 +2,28 @@
 
 use super::Shard;
 use crate::message::{LocalMessage, Message};
-use base::{Position, Time};
+use crate::show_rows::Facts;
+use base::{Position, RowBatch, Time};
 use parse::show::Show;
 use session::{ConnId, Session, SessionCx, pid_shard};
 use std::task::Poll;
 use txn::JournalPort;
+use wire::ClientMessage;
 
 impl Shard {
     /// Asks for row counts that the planner wants, and takes the answer. Returns whether it has
     /// asked.
     pub(super) fn tend_statistics(&mut self) -> bool {
         let core = self.core.borrow();
-        let Some((database, ticket)) = self.statistics.question() else {
+        let Some((database, what, ticket)) = self.statistics.question() else {
             return false;
         };
         let is_new = ticket.is_none();
         let (shards, here) = (core.catalog.placement.shards(), core.config.shard);
         let mut shows = self.shows.borrow_mut();
-        if let Poll::Ready(answer) = shows.poll(Show::Rows, &database, shards, here, ticket) {
-            let counts = answer.map(|batch| exec::row_counts(&batch)).ok();
-            let complete = counts.filter(|(_, answered)| *answered == shards.len());
-            self.statistics.on_answer(complete.map(|(rows, _)| rows));
+        if let Poll::Ready(answer) = shows.poll(what, &database, shards, here, ticket) {
+            self.statistics
+                .on_answer(answer.ok().as_ref(), shards.len(), core.now);
             let databases = &core.catalog.databases;
             let is_there = |id| databases.values().any(|database| database.id == id);
             self.statistics.retain(is_there);
@@ -30,10 +31,57 @@ impl Shard {
         is_new
     }
 
+    /// This shard's part of what SHOW, statistics and views of the system ask of all shards.
+    pub(super) fn shown(&mut self, what: Show, database: &str) -> RowBatch {
+        if what == Show::Stages {
+            return self.stage_rows();
+        }
+        if what == Show::Locks {
+            let core = self.core.borrow();
+            let mut rows = crate::locks::rows(&core, self.txns.sessions());
+            let sessions = self.conns.iter().filter_map(|conn| self.sessions.get(conn));
+            crate::locks::push_tables(&core, sessions.map(|session| &**session), &mut rows);
+            return rows;
+        }
+        if matches!(what, Show::Statements | Show::ForgetStatements) {
+            if what == Show::ForgetStatements {
+                self.plans.statements.reset();
+                return RowBatch::new(1);
+            }
+            return self.plans.statements.rows();
+        }
+        self.want_samples(what, database);
+        let sessions = self.conns.iter().filter_map(|conn| self.sessions.get(conn));
+        let core = self.core.borrow();
+        let facts = Facts {
+            core: &core,
+            database,
+            sessions: sessions.map(|session| session.describe()),
+            peers: &self.peers,
+        };
+        facts.rows_of(what)
+    }
+
+    /// Looks at the tables of a database that have changed, because it was asked how many rows
+    /// they have, or at all of them for ANALYZE.
+    fn want_samples(&mut self, what: Show, database: &str) {
+        let mut core = self.core.borrow_mut();
+        if what == Show::Rows {
+            core.want_samples(database, false);
+        }
+        if what == Show::Analyze {
+            core.want_samples(database, true);
+            if let Some(known) = core.catalog.databases.get(database) {
+                self.statistics.want_again(known.id, database, core.now);
+            }
+        }
+    }
+
     pub(super) fn disconnect(&mut self, conn: ConnId) {
         self.leave_keeper(conn);
         self.with_session(conn, |session, cx| session.on_disconnect(cx));
-        self.sessions.remove(&conn);
+        let gone = self.sessions.remove(&conn);
+        self.sweep.wanted |= gone.is_some_and(|it| it.has_temporary() || it.claims_changes());
         let barrier = self.core.borrow().config.barrier;
         self.for_host
             .preparations
@@ -41,6 +89,15 @@ impl Shard {
         self.conns.remove(&conn);
         self.session_deadlines.retain(|(_, other)| *other != conn);
         self.lookaheads.retain(|(_, other)| *other != conn);
+    }
+
+    /// Takes a message of a client without a step, since another one of this client follows in a
+    /// step at once (`ClientMessage::may_wait_for`). Answers the message if it cannot wait.
+    pub fn queue(&mut self, conn: ConnId, message: ClientMessage) -> Option<ClientMessage> {
+        match self.sessions.get_mut(&conn) {
+            Some(session) => session.queue(message),
+            None => Some(message),
+        }
     }
 
     /// Calls a session with its context; does nothing if it has gone.
@@ -78,6 +135,9 @@ impl Shard {
             claim_memory: &mut |bytes| journal.claim_memory(bytes),
         };
         call(session, &mut cx);
+        if session.has_audited() {
+            self.for_host.audited.extend(session.take_audited());
+        }
         if session.has_slow() {
             self.for_host.slow.extend(session.take_slow());
         }

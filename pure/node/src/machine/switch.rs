@@ -90,6 +90,10 @@ impl Shard {
             self.switch.owed = true;
             return;
         }
+        if self.commits_beside_locks() {
+            self.quiescing.locks.owed = true;
+            return;
+        }
         let mut core = self.core.borrow_mut();
         let version = core.catalog.version;
         let ack = Message::Wire(WireMessage::CatalogAck { version });

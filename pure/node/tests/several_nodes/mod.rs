@@ -338,9 +338,14 @@ impl World {
         told.next()
     }
 
-    pub fn run(&mut self, shard: ShardId, sql: &str) -> Told {
+    /// As [`World::ask`], and forgets what the client was told before.
+    pub fn ask_anew(&mut self, shard: ShardId, sql: &str) {
         self.hosts.get_mut(&shard).expect("a shard").replies.clear();
         self.ask(shard, sql);
+    }
+
+    pub fn run(&mut self, shard: ShardId, sql: &str) -> Told {
+        self.ask_anew(shard, sql);
         for _ in 0..100_000 {
             self.step();
             if let Some(told) = self.told(shard) {

@@ -14,7 +14,9 @@
 //!
 //! * A shard runs a number once, notes it, and repeats its answer. The coordinator repeats the
 //!   number to the same shard only, and means one life of that shard.
-//! * If that life ends, if the shard is silent, or if the client cancels, the outcome is unknown.
+//! * If that life ends, or if the shard is silent, the outcome is unknown.
+//! * If the client cancels, the owner is told to give up, and answers: it has not run the operation
+//!   and never will, or it has.
 //! * A shard that has entrusted [`TAKE_AFTER`] changes of a row, which no other shard has used in
 //!   between, is told to take the row.
 
@@ -50,6 +52,8 @@ pub(crate) struct Errand {
     pub(crate) to: ShardId,
     pub(crate) message: Entrust,
     hops: u32,
+    /// The client has cancelled: the owner is told to give up what it has not run.
+    called_off: bool,
     /// Shards without the row that were asked in place of its home, which is away.
     tried: BTreeSet<ShardId>,
 }
@@ -72,6 +76,7 @@ impl Errand {
             to,
             message,
             hops: 0,
+            called_off: false,
             tried: BTreeSet::new(),
         }
     }
@@ -260,6 +265,23 @@ impl Leap {
         if let (1, Some(state)) = (frames, self.coord.txns.get_mut(&txn)) {
             state.cost.messages_on_path += 1;
         }
+        if self.errands.out[number].called_off {
+            self.say(cx, to, Body::Release(txn));
+        }
+    }
+
+    /// A transaction is cancelled. If it is entrusted to another shard, that one is told to give
+    /// up, until it answers. Returns whether that is so.
+    pub(crate) fn call_off_errand(&mut self, cx: &mut Cx<'_>, txn: TxnId) -> bool {
+        let number = self.coord.txns.get(&txn).and_then(|state| state.errand);
+        let Some(errand) = number.and_then(|number| self.errands.out.get_mut(number)) else {
+            return false;
+        };
+        if !core::mem::replace(&mut errand.called_off, true) {
+            let to = errand.to;
+            self.say(cx, to, Body::Release(txn));
+        }
+        true
     }
 
     pub(crate) fn on_errand_timer(&mut self, cx: &mut Cx<'_>) {
@@ -499,7 +521,24 @@ impl Leap {
         self.post(cx, to, Body::Performed(Box::new(answer)), position);
     }
 
-    /// The coordinator of an entrusted transaction has given it up, or is gone.
+    /// The coordinator of an entrusted transaction has given it up. What waits here is answered:
+    /// the coordinator may have only asked for that.
+    pub(crate) fn release_errand(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
+        if !self.has_guest(txn) {
+            return;
+        }
+        for id in self.guests.jobs(txn) {
+            if let Some(job) = self.drop_job(id)
+                && let Origin::Errand { from, number } = job.origin
+            {
+                let given_up = Err(OpError::Aborted(AbortReason::Requested));
+                self.end_errand(cx, &job, from, number, given_up);
+            }
+        }
+        self.dismiss(txn);
+    }
+
+    /// The coordinator of an entrusted transaction is gone.
     pub(crate) fn give_up_errand(&mut self, txn: TxnId) {
         if !self.has_guest(txn) {
             return;
@@ -598,6 +637,12 @@ impl Leap {
 
     /// Coordinator: tries the next shard, or requests the row.
     fn redirect_errand(&mut self, cx: &mut Cx<'_>, mut errand: Errand, owner: Option<ShardId>) {
+        if errand.called_off {
+            let (txn, reason) = (errand.message.txn, AbortReason::Requested);
+            self.end_txn(cx, txn, Outcome::Aborted(reason.clone()));
+            cx.out.complete(txn, errand.id, OpReply::failed(reason));
+            return;
+        }
         let key = errand.message.op.key().expect("an errand is about one row");
         self.errands.whereabouts.remove(key);
         let mut next = owner.filter(|owner| errand.hops < HOPS_MAX && self.is_acquainted(*owner));

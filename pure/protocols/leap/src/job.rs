@@ -9,7 +9,7 @@ use base::{IndexId, Key, Position, ShardId, Time, Ts, TxnId};
 use local::jobs::Work;
 use local::{Asker, Loading};
 use txn::lock::{Acquired, Claim, Item, LockRequest, Settled};
-use txn::{LockMode, LockTable, Op, OpError, OpId, OpResult, Priority, TxnOptions};
+use txn::{AbortReason, LockMode, LockTable, Op, OpError, OpId, OpResult, Priority, TxnOptions};
 
 /// Where the answer goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -76,6 +76,8 @@ pub(crate) struct Job {
     pub(crate) asked_ahead: usize,
     /// The row with which a seal goes on.
     pub(crate) sealing: Option<Box<Key>>,
+    /// When the present wait for a row of another shard ends, if `lock_timeout` bounds it.
+    pub(crate) row_until: Option<Time>,
     /// Time from which on the job waits until a restart is dealt with.
     pub(crate) gated: Option<Time>,
     /// The job has waited for transactions below its snapshot; later ones commit above it.
@@ -115,6 +117,18 @@ impl Job {
 
     pub(crate) fn priority(&self) -> Priority {
         self.options.priority(self.txn)
+    }
+
+    /// The row for which it waits, if it waits for one.
+    fn waits_for(&self) -> Option<Key> {
+        match self.op.as_ref() {
+            Some(Op::InsertMany(rows)) => {
+                let row = rows.from(self.loading.at()).next()?;
+                Some(Key::new(rows.index(), row.slot, row.key.to_vec()))
+            }
+            Some(op) => op.key().cloned(),
+            None => self.sealing.as_deref().cloned(),
+        }
     }
 
     /// The snapshot that it reads, if it does.
@@ -273,6 +287,9 @@ impl Leap {
 
     /// Runs a job that is not in `jobs` until it ends or stops.
     pub(crate) fn advance(&mut self, cx: &mut Cx<'_>, mut job: Box<Job>) {
+        if let Some(at) = job.row_until.take() {
+            self.row_limits.remove(&(at, job.id));
+        }
         match self.run(cx, &mut job) {
             Ok(result) => self.end_job(cx, job, Ok(result)),
             Err(Stop::Fail(error)) => self.end_job(cx, job, Err(error)),
@@ -293,7 +310,8 @@ impl Leap {
             Stop::Lock => cx.counters.lock_waits += 1,
             Stop::Budget => self.jobs.park(job.id),
             Stop::Journal => self.jobs.await_journal(job.id),
-            Stop::Wait(Wait::Row | Wait::Recall | Wait::Fetch) => {}
+            Stop::Wait(Wait::Row | Wait::Recall) => self.limit_wait(cx.now, &mut job),
+            Stop::Wait(Wait::Fetch) => {}
             Stop::Wait(Wait::Shipping) => self.coord.owings.waits.push(job.id),
             Stop::Wait(Wait::Gate) => self.rejoin.waits.push(job.id),
             Stop::Wait(Wait::Commit) => {
@@ -305,6 +323,27 @@ impl Leap {
         }
         self.guests.note(job.txn, job.origin, job.id);
         self.jobs.insert(job.id, job);
+    }
+
+    /// `lock_timeout` bounds the wait for a row that another shard has as it bounds that for a lock
+    /// of this shard.
+    fn limit_wait(&mut self, now: Time, job: &mut Job) {
+        let limit_us = job.options.lock_timeout_us;
+        job.row_until = (limit_us > 0).then(|| now.after(limit_us));
+        self.row_limits.extend(job.row_until.map(|at| (at, job.id)));
+    }
+
+    /// Ends a job that has waited for a row for too long. What was asked of other shards goes on:
+    /// the row comes here when it is free.
+    pub(crate) fn on_row_limit(&mut self, cx: &mut Cx<'_>) {
+        let Some((at, id)) = self.row_limits.pop_first() else {
+            return;
+        };
+        let late = self.jobs.get(id).filter(|job| job.row_until == Some(at));
+        if let Some(key) = late.and_then(Job::waits_for) {
+            let reason = AbortReason::MoveTimeout(key);
+            self.fail_job(cx, id, OpError::Aborted(reason));
+        }
     }
 
     /// Answers a job, to where its origin says.

@@ -73,9 +73,9 @@ mod visit;
 pub use checkpoint::AwayCursor;
 pub use message::Message;
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
-use base::{Key, Placement, Position, ShardId, Slot, TxnId};
+use base::{Key, Placement, Position, ShardId, Slot, Time, TxnId};
 use core::ops::Deref;
 use entrust::Errands;
 use fetch::Fetching;
@@ -143,6 +143,9 @@ pub struct Leap {
     guests: Guests,
     /// Numbers of jobs that wait for a row which is on its way to some shard.
     moving_waits: Vec<u64>,
+    /// When waits of jobs for rows of other shards end by `lock_timeout`; those of jobs
+    /// that were cancelled stay until then.
+    row_limits: BTreeSet<(Time, u64)>,
     /// Locks that transactions of other shards hold here.
     visits: Asks<TxnId, Visit>,
     /// Errands of this shard and for this shard.

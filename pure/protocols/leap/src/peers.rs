@@ -87,7 +87,7 @@ impl Leap {
             Body::Confirm(confirm) => self.on_confirm(cx, from, confirm),
             Body::Confirmed { txn, holds } => self.on_confirmed(cx, from, txn, holds),
             Body::Release(txn) => {
-                self.give_up_errand(txn);
+                self.release_errand(cx, txn);
                 self.end_visit(cx, txn);
             }
             Body::Inquire(txn) => self.on_inquire(cx, from, txn),

@@ -139,7 +139,7 @@ impl Leap {
         key: &Key,
         formula: &Formula,
     ) -> Result<OpResult, Stop> {
-        cx.check_schema(key.index, job.planned)?;
+        cx.check_write(key.index, job.planned)?;
         if cx.journal.is_full() {
             return Err(Stop::aborted(AbortReason::DiskFull(self.shard)));
         }

@@ -67,6 +67,12 @@ impl Protocol for Leap {
         self.coord.cost_so_far(self.shard.node(), txn)
     }
 
+    fn call_off(&mut self, cx: &mut Cx<'_>, txn: TxnId) -> bool {
+        let called = self.call_off_errand(cx, txn);
+        self.end_step(cx);
+        called
+    }
+
     fn forget(&mut self, txn: TxnId) -> Option<TxnCost> {
         self.coord.forget(txn)
     }

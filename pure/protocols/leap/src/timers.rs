@@ -12,6 +12,8 @@ use txn::{AbortReason, OpError, Tie};
 /// A timer. Of timers that are due at the same time, the first one here goes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Timer {
+    /// A row has not come within `lock_timeout`.
+    RowLimit,
     /// A requested row has not come.
     Request,
     /// The requester of a grant has not said whether the row has come.
@@ -46,6 +48,7 @@ impl Leap {
     /// Calls `see` with each timer that may be set.
     #[inline]
     fn each_timer(&self, mut see: impl FnMut(Option<Time>, Timer)) {
+        see(self.row_limits.first().map(|(at, _)| *at), Timer::RowLimit);
         see(self.requester.requests.next_due(), Timer::Request);
         see(self.home.grants.next_due(), Timer::Grant);
         see(self.coord.readings.next_due(), Timer::Reading);
@@ -84,6 +87,7 @@ impl Leap {
             && at <= cx.now
         {
             match timer {
+                Timer::RowLimit => self.on_row_limit(cx),
                 Timer::Request => self.on_request_timer(cx),
                 Timer::Grant => {
                     if let Some(otag) = self.home.grants.take_due(cx.now) {

@@ -80,6 +80,7 @@ fn main() {
         decode,
         catalog: 1,
         schema_changed: &|_| Some(1),
+        locked: &[],
         counters: &mut counters,
         history: None,
     };

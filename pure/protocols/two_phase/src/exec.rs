@@ -105,7 +105,7 @@ impl<C: Control> Hands<'_, C> {
                 return Err(Stop::Budget);
             }
             spent += 1;
-            cx.check_schema(key.index, job.planned)?;
+            cx.check_write(key.index, job.planned)?;
             if !C::JUDGES && matches!(job.finish, Finish::Prepare(_)) {
                 self.expect_free(job.txn, key, LockMode::Exclusive.into())?;
             }

@@ -96,10 +96,10 @@ pub(super) async fn patiently(
 }
 
 /// Carries out statements in the same way, all of them again when faults have come between.
-pub(super) async fn say_patiently(
-    cx: &SimCx,
-    statements: &[impl AsRef<str>],
-) -> Result<(), String> {
+///
+/// # Errors
+/// What no fault explains, or the last one of many attempts.
+pub async fn say_patiently(cx: &SimCx, statements: &[impl AsRef<str>]) -> Result<(), String> {
     patiently(cx, async |link| {
         for statement in statements {
             wire::command(link, statement.as_ref()).await?;
@@ -128,7 +128,7 @@ pub(super) async fn ask_patiently(cx: &SimCx, node: u16, sql: &str) -> Result<An
 /// Whether faults and conflicts explain an SQLSTATE: transaction rollback, connection exceptions,
 /// the intervention of an operator (a node that stops), resources, a constraint that two inserts
 /// race for, a row in doubt because a coordinator is away.
-pub(super) fn is_excusable(sqlstate: &str) -> bool {
+pub fn is_excusable(sqlstate: &str) -> bool {
     let classes = ["40", "08", "57", "53", "58"];
     classes.iter().any(|class| sqlstate.starts_with(class)) || matches!(sqlstate, "23505" | "55P03")
 }

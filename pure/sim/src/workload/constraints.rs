@@ -23,7 +23,7 @@ const TABLES: [&str; 4] = [
 ];
 
 /// Number of things that are added.
-const COUNT: usize = 5;
+const COUNT: usize = 6;
 
 /// What is added, and a query for what violates it.
 const CONSTRAINTS: [(&str, &str); COUNT] = [
@@ -47,6 +47,11 @@ const CONSTRAINTS: [(&str, &str); COUNT] = [
         "ALTER TABLE owned ADD COLUMN n bigint DEFAULT 5, ALTER COLUMN n SET NOT NULL, \
          ADD CONSTRAINT owned_n CHECK (n + o > o), ADD UNIQUE (k, n)",
         "SELECT k, n FROM owned WHERE n IS NULL OR n <> 5",
+    ),
+    (
+        "ALTER TABLE owner ALTER COLUMN v TYPE numeric(12, 1) USING v + 0.5 - 0.5",
+        "SELECT k, v FROM owner WHERE v IS NULL OR pg_typeof(v)::text <> 'numeric' \
+         OR v <> trunc(v)",
     ),
 ];
 

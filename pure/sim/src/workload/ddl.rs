@@ -4,6 +4,8 @@
 //! * One client makes and drops indexes on their tables, one of them on an expression and one of
 //!   some rows, and reads rows by the index that it has just made and by a scan, in one
 //!   transaction: both must give the same.
+//! * Now and then it does so in a block that has written to the table before, and writes to it
+//!   behind the change.
 //! * The same client drops and makes a table that another client writes to and reads. What was
 //!   acknowledged before the table was dropped must be gone; what was acknowledged afterwards must
 //!   be there.
@@ -130,6 +132,26 @@ impl Ddl {
         (is_done, self.rows.blame.excuse(sql, result, &expected))
     }
 
+    /// As [`Ddl::say`], in a block that writes to the table before the change and behind it. No
+    /// value changes.
+    async fn say_in_block(&self, conn: &mut SimConn, table: &str, change: &str) -> (bool, bool) {
+        let write = format!("UPDATE {table} SET v = v WHERE k % 3 = 0");
+        for sql in ["BEGIN", &write, change, &write, "COMMIT"] {
+            let result = conn.query(sql).await;
+            let is_done = result.is_ok();
+            let expected = ["42P07", "42704", "55000", "42P01", "55P03", "40P01"];
+            if !self.rows.blame.excuse(sql, result, &expected) {
+                return (false, false);
+            }
+            if !is_done {
+                let result = conn.query("ROLLBACK").await;
+                return (false, self.rows.blame.excuse("ROLLBACK", result, &[]));
+            }
+        }
+        self.changes.set(self.changes.get() + 1);
+        (true, true)
+    }
+
     async fn remake_index(&self, cx: &SimCx, conn: &mut SimConn) -> bool {
         let (number, unique) = {
             let mut rng = cx.rng();
@@ -143,7 +165,11 @@ impl Ddl {
             Form::Part => "(v) WHERE v % 2 = 0",
         };
         let create = format!("CREATE {unique}INDEX {table}_v ON {table} {on}");
-        let (is_made, goes_on) = self.say(conn, &create).await;
+        let in_block = cx.rng().below(3) == 0;
+        let (is_made, goes_on) = match in_block {
+            true => self.say_in_block(conn, &table, &create).await,
+            false => self.say(conn, &create).await,
+        };
         if !goes_on {
             return false;
         }

@@ -1,11 +1,12 @@
 //! What clients do to the cluster, and how the result is judged.
 
-mod blame;
+pub(crate) mod blame;
 mod constraints;
 mod ddl;
 mod groups;
 mod histories;
 mod savepoints;
+mod seats;
 mod switch;
 mod tpcc;
 mod waits;
@@ -89,6 +90,7 @@ pub const ALL: &[Entry] = &[
     histories::STOCK,
     histories::HOT_PAIR,
     savepoints::ENTRY,
+    seats::ENTRY,
 ];
 
 /// The workload of this name.

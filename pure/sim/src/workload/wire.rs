@@ -9,7 +9,7 @@ use workload::wire::{Answers, Connection, ParamType, Prepared, Round, ServerErro
 
 /// Why a connection is of no more use, or the server's own words.
 #[derive(Clone, Debug)]
-pub(crate) enum LinkError {
+pub enum LinkError {
     /// It is gone.
     Lost,
     /// The server refused what cannot be done without.
@@ -32,10 +32,17 @@ impl From<ServerError> for LinkError {
 }
 
 /// A simulated connection as the benchmark's transactions want it.
-pub(crate) struct SimLink {
+pub struct SimLink {
     conn: SimConn,
     cx: SimCx,
     prepared: u32,
+}
+
+impl fmt::Debug for SimLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let node = self.conn.node();
+        write!(f, "connection {} to node {node}", self.conn.id())
+    }
 }
 
 impl SimLink {
@@ -61,7 +68,7 @@ impl SimLink {
     }
 
     /// Over a connection that stands.
-    pub(crate) fn over(conn: SimConn, cx: &SimCx) -> SimLink {
+    pub fn over(conn: SimConn, cx: &SimCx) -> SimLink {
         SimLink {
             conn,
             cx: cx.clone(),

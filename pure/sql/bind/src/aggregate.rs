@@ -3,6 +3,7 @@
 use super::form::Forms;
 use super::function::first_word;
 use super::group::no_equality;
+use super::listed::ROWS;
 use super::over::{Place as Allowed, WINDOW};
 use super::rel::{Aggregate, Call, CallKind, Rel};
 use super::scope::Scope;
@@ -134,7 +135,9 @@ impl Binder<'_> {
             let is_slot = |node: &Expr| matches!(node, Expr::Param(read, _) if *read == slot);
             exprs.iter().any(|expr| walk::any(expr, &is_slot))
         };
-        (1..self.levels.len()).rev().find_map(|level| {
+        // The arguments of a function in SQL are no row: an aggregate over them is of the body.
+        let first = 1 + usize::from(self.is_in_routine());
+        (first..self.levels.len()).rev().find_map(|level| {
             let captures = &self.levels[level].captures;
             let known = before.levels[level].0;
             let read = captures.len() > known || captures.iter().any(|(slot, _)| reads(*slot));
@@ -346,7 +349,7 @@ impl<'g> Grouping<'g> {
             return Ok(());
         }
         match expr {
-            Expr::Outer(AGGREGATE | WINDOW, _, _) => Ok(()),
+            Expr::Outer(AGGREGATE | WINDOW | ROWS, _, _) => Ok(()),
             Expr::Outer(GROUPED, number, _) => {
                 let args = self.groupings[*number as usize].iter();
                 let places = args.map(|arg| self.key(arg, forms, calls).map(|at| at as usize));

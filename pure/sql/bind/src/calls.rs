@@ -42,6 +42,17 @@ impl Binder<'_> {
         self.call(kind, ty, on)
     }
 
+    /// The value of a function whose body is a query.
+    pub(super) fn routine_value(
+        &mut self,
+        kind: CallKind<Rel>,
+        ty: Type,
+        outer: bool,
+        repeats: bool,
+    ) -> Expr {
+        self.call(kind, ty, Depends { outer, repeats })
+    }
+
     fn subquery(&mut self, query: &ast::Query) -> Result<(BoundQuery, Binds, Depends), SqlError> {
         let before = self.effects;
         let (mut query, binds, outer) = self.nested(|binder| binder.query(query))?;
@@ -80,12 +91,14 @@ impl Binder<'_> {
     pub(super) fn array_subquery(&mut self, query: &ast::Query) -> Result<Expr, SqlError> {
         let (query, binds, on) = self.subquery(query)?;
         let element = Self::one_column(&query)?;
-        let Some(ty) = element.array_of() else {
+        let Some(ty) = resolve::array_type(element) else {
             return Err(unsupported(&format!("an array of {}", element.name())));
         };
         Ok(self.call(
             CallKind::Query {
-                usage: QueryUse::Array,
+                usage: QueryUse::Array {
+                    of_arrays: element.element().is_some(),
+                },
                 query: query.rel,
                 binds,
             },
@@ -113,6 +126,8 @@ impl Binder<'_> {
         left: &Ast,
         query: &ast::Query,
     ) -> Result<(Vec<Expr>, BoundQuery, Binds, Depends), SqlError> {
+        // In this order, which decides what is told of several errors.
+        let (query, binds, on) = self.subquery(query)?;
         let left = match left {
             Ast::Tuple(items) => items
                 .iter()
@@ -120,7 +135,6 @@ impl Binder<'_> {
                 .collect::<Result<Vec<_>, _>>()?,
             single => vec![self.expr(single)?],
         };
-        let (query, binds, on) = self.subquery(query)?;
         // The left side depends on the row even if the query does not.
         let on = Depends { outer: true, ..on };
         let message = match query.columns.len().cmp(&left.len()) {

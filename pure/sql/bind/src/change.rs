@@ -10,7 +10,7 @@ use super::{Binder, ELSEWHERE, unsupported};
 use base::full_name::{self, own};
 use base::{SqlError, SqlState};
 use catalog::{Table, View};
-use expr::{Expr, aggregate};
+use expr::{Expr, aggregate, walk};
 use rights::Privileges;
 use sqlparser::ast::{
     self, Expr as Ast, GroupByExpr, ObjectName, OnInsert, Query, SelectItem, SetExpr, TableAlias,
@@ -46,6 +46,16 @@ pub(super) struct Changed {
     /// The names over them.
     pub(super) scope: Scope,
     pub(super) is_view: bool,
+    /// The view in whose query the table stands, whose owner changes its rows.
+    pub(super) by: Option<Arc<View>>,
+    /// What new rows must meet, the innermost view's first.
+    pub(super) checks: Vec<ViewCheck>,
+}
+
+/// The condition of a view with a check option, over the columns of the table.
+pub(super) struct ViewCheck {
+    pub(super) condition: Expr,
+    pub(super) view: Arc<View>,
 }
 
 /// The view through which the statement changes rows.
@@ -142,13 +152,15 @@ fn simple(query: &Query) -> Result<Simple<'_>, &'static str> {
 const ONE_RELATION: &str =
     "Views that do not select from a single table or view are not automatically updatable.";
 const AGGREGATES: &str = "Views that return aggregate functions are not automatically updatable.";
+const SETS: &str = "Views that return set-returning functions are not automatically updatable.";
 const WINDOWS: &str = "Views that return window functions are not automatically updatable.";
 const NO_COLUMNS: &str = "Views that have no updatable columns are not automatically updatable.";
 
-/// Whether rows are aggregated under what a select list computes.
+/// Whether rows are aggregated, or multiplied, under what a select list computes.
 fn is_aggregated(rel: &Rel) -> bool {
     match rel {
         Rel::Aggregate { .. } | Rel::Window { .. } => true,
+        Rel::Lateral { right, .. } => matches!(**right, Rel::Function { .. }),
         Rel::Project { input, .. } | Rel::Filter { input, .. } | Rel::Sort { input, .. } => {
             is_aggregated(input)
         }
@@ -191,7 +203,9 @@ impl Binder<'_> {
         let (schema, relation) = object_name(name);
         let Some(view) = self.find_view(schema.as_deref(), &relation) else {
             let table = self.find_table(name)?;
+            self.note_name(name, &table.name);
             self.need_table(&table, change.privilege());
+            self.note_order(&table);
             let alias = alias.unwrap_or_else(|| own(&table.name).to_owned());
             return Ok(Changed {
                 rows: Rel::Table {
@@ -202,10 +216,13 @@ impl Binder<'_> {
                 table,
                 alias,
                 is_view: false,
+                by: self.views.inside.clone(),
+                checks: Vec::new(),
             });
         };
+        self.note_name(name, &view.name);
         let alias = alias.unwrap_or_else(|| own(&view.name).to_owned());
-        let changed = self.changed_view(&view, &alias, change)?;
+        let changed = self.changed_view(&view, &alias, change, false)?;
         let plain = changed
             .scope
             .columns
@@ -231,9 +248,11 @@ impl Binder<'_> {
     ) -> Result<Changed, SqlError> {
         let (inits, effects) = (self.inits.len(), self.effects);
         let changed = self.changed(name, alias, Change::Insert)?;
-        // What a view's condition computes first is not asked of new rows.
-        self.inits.truncate(inits);
-        self.effects = effects;
+        // What a view's condition computes first is not asked of new rows, unless it checks them.
+        if changed.checks.is_empty() {
+            self.inits.truncate(inits);
+            self.effects = effects;
+        }
         if changed.is_view && on.is_some() {
             return Err(unsupported("ON CONFLICT of a view").hint("Name the table instead."));
         }
@@ -245,7 +264,10 @@ impl Binder<'_> {
         view: &Arc<View>,
         alias: &str,
         change: Change,
+        cascaded: bool,
     ) -> Result<Changed, SqlError> {
+        let checks = cascaded || view.check.is_some();
+        let cascaded = cascaded || view.check == Some(true);
         self.count_view(view)?;
         self.need_view(view, change.privilege());
         let statements = parse::parse(&view.query)?;
@@ -265,12 +287,17 @@ impl Binder<'_> {
                     None => binder.changed(simple.base, own, change)?,
                     Some(inner) => {
                         let own = own.unwrap_or_else(|| full_name::own(&inner.name).to_owned());
-                        binder.changed_view(&inner, &own, change)?
+                        binder.changed_view(&inner, &own, change, cascaded)?
                     }
                 };
                 binder.restrict(&mut changed.scope, &base.unwrap_or_default());
                 binder.rename(&mut changed.scope, simple.alias)?;
-                binder.over(view, alias, &simple, changed)
+                binder.over(
+                    (view, alias),
+                    &simple,
+                    changed,
+                    checks && change != Change::Delete,
+                )
             })
         })
     }
@@ -278,15 +305,17 @@ impl Binder<'_> {
     /// The names of a view over those of what it selects from.
     fn over(
         &mut self,
-        view: &Arc<View>,
-        alias: &str,
+        (view, alias): (&Arc<View>, &str),
         simple: &Simple<'_>,
         changed: Changed,
+        is_checked: bool,
     ) -> Result<Changed, SqlError> {
         let Changed {
             table,
             mut rows,
             scope,
+            by,
+            mut checks,
             ..
         } = changed;
         self.set_scope(scope);
@@ -294,7 +323,21 @@ impl Binder<'_> {
             self.level().aggregates_in = Some("WHERE");
             let bound = self.condition(condition, "WHERE");
             self.level().aggregates_in = ELSEWHERE;
-            rows = self.filter(rows, bound?);
+            let condition = bound?;
+            if is_checked {
+                let asks = |node: &Expr| matches!(node, Expr::Subquery(..));
+                if walk::any(&condition, &asks) {
+                    return Err(
+                        unsupported("WITH CHECK OPTION of a condition with a subquery")
+                            .hint("Change the rows of the table itself."),
+                    );
+                }
+                checks.push(ViewCheck {
+                    condition: condition.clone(),
+                    view: view.clone(),
+                });
+            }
+            rows = self.filter(rows, condition);
         }
         let mut targets = self.targets(simple.projection)?;
         self.settle_targets(&mut targets, &super::Untyped::Text)?;
@@ -324,7 +367,18 @@ impl Binder<'_> {
             rows,
             scope,
             is_view: true,
+            by,
+            checks,
         })
+    }
+
+    /// Why rows cannot be changed through a view with this query; `None`: they can.
+    pub fn why_not_updatable(&self, query: &Query, updatable: bool) -> Option<&'static str> {
+        match (simple(query), updatable) {
+            (Err(why), _) => Some(why),
+            (Ok(_), true) => None,
+            (Ok(_), false) => Some(ONE_RELATION),
+        }
     }
 
     /// Why rows cannot be changed through a view whose query is a simple one otherwise.
@@ -347,10 +401,19 @@ impl Binder<'_> {
             _ if has_function(simple.projection, |call| call.over.is_some()) => {
                 refused(view, change, WINDOWS)
             }
+            _ if has_function(simple.projection, |call| self.gives_rows(&call.name)) => {
+                refused(view, change, SETS)
+            }
             // PostgreSQL deletes through it.
             _ if change == Change::Delete => not_changed(view),
             _ => refused(view, change, NO_COLUMNS),
         }
+    }
+
+    fn gives_rows(&self, name: &ObjectName) -> bool {
+        let (schema, name) = object_name(name);
+        let own = self.routines_named(schema.as_deref(), &name);
+        super::table_function::gives_rows(&name) || own.iter().any(|one| one.gives_rows())
     }
 
     /// The column of the table that a column of the changed view is; `None`: the statement names

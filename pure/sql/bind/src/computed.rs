@@ -3,7 +3,7 @@
 
 use super::rel::run_query;
 use super::scope::{object_name, whole_scope};
-use super::{Binder, ELSEWHERE};
+use super::{Binder, ELSEWHERE, unsupported};
 use ::expr::{Expr, Func, Volatility, walk, zoned};
 use base::{SqlError, SqlState, Type};
 use catalog::{Column, Table};
@@ -20,6 +20,8 @@ pub enum Kept<'a> {
     Key,
     /// The condition of an index.
     Predicate,
+    /// The values of this column, which gets its type: USING.
+    Transform(&'a Column),
 }
 
 impl Kept<'_> {
@@ -29,6 +31,7 @@ impl Kept<'_> {
             Kept::Generated(_) => "column generation expressions",
             Kept::Key => "index expressions",
             Kept::Predicate => "index predicates",
+            Kept::Transform(_) => "transform expressions",
         }
     }
 
@@ -37,12 +40,17 @@ impl Kept<'_> {
             Kept::Generated(_) => "column generation expression",
             Kept::Key => "index expression",
             Kept::Predicate => "index predicate",
+            Kept::Transform(_) => "transform expression",
         }
     }
 
     /// 42P17.
     fn not_immutable(self) -> SqlError {
         let message = match self {
+            Kept::Transform(_) => {
+                let error = unsupported("USING with a value that depends on more than the row");
+                return error.hint("Change the type first, and UPDATE the rows behind.");
+            }
             Kept::Generated(_) => "generation expression is not immutable".into(),
             _ => format!("functions in {} must be marked IMMUTABLE", self.singular()),
         };
@@ -68,7 +76,7 @@ impl Binder<'_> {
         let inits = self.inits.len();
         let bound = match kept {
             Kept::Predicate => self.condition(ast, "WHERE"),
-            Kept::Generated(_) | Kept::Key => self.expr(ast),
+            Kept::Generated(_) | Kept::Key | Kept::Transform(_) => self.expr(ast),
         };
         let inner = core::mem::replace(&mut self.level().calls, calls);
         let started = self.inits.split_off(inits);
@@ -82,9 +90,14 @@ impl Binder<'_> {
         if !inner.is_empty() || !started.is_empty() {
             return Err(kept.not_immutable());
         }
+        let bound = match kept {
+            Kept::Transform(column) => self.transformed(bound, column)?,
+            _ => bound,
+        };
         self.check_kept(table, &bound, kept)?;
         let bound = match kept {
             Kept::Generated(column) => self.generated_value(bound, column)?,
+            Kept::Transform(_) => bound,
             Kept::Key | Kept::Predicate => bound,
         };
         let mut settled = bound.clone();
@@ -104,6 +117,22 @@ impl Binder<'_> {
             let text = text.replace(" but expression is", " but default expression is");
             SqlError::new(SqlState::DATATYPE_MISMATCH, text)
                 .hint("You will need to rewrite or cast the expression.")
+        })
+    }
+
+    fn transformed(&mut self, bound: Expr, column: &Column) -> Result<Expr, SqlError> {
+        self.assigned(bound, column).map_err(|error| {
+            if error.state() != SqlState::DATATYPE_MISMATCH {
+                return error;
+            }
+            let name = &column.name;
+            let to = column.ty.base_name();
+            let message = format!(
+                "result of USING clause for column \"{name}\" cannot be cast automatically to type \
+                 {to}"
+            );
+            SqlError::new(SqlState::DATATYPE_MISMATCH, message)
+                .hint("You might need to add an explicit cast.")
         })
     }
 
@@ -148,6 +177,18 @@ impl Binder<'_> {
                 }
             }
         }
+        if let Kept::Transform(_) = kept {
+            // The zone of the session is kept with it; the catalog is the same for all sessions.
+            let changes = |node: &Expr| match node {
+                Expr::Call(Func::Catalog(_), _, _) => false,
+                Expr::Call(func, _, _) => func.volatility() != Volatility::Immutable,
+                _ => false,
+            };
+            return match walk::any(bound, &changes) {
+                true => Err(kept.not_immutable()),
+                false => Ok(()),
+            };
+        }
         match self.kept_volatility(bound) {
             Volatility::Immutable => check_zone(bound, kept),
             _ => Err(kept.not_immutable()),
@@ -170,7 +211,12 @@ impl Binder<'_> {
         });
         self.level().aggregates_in = before;
         self.set_scope(outer);
-        bound
+        let mut bound = bound?;
+        if let Some(zone) = &column.zone {
+            walk::map(&mut bound, &mut |node| zoned::read_literal(node, zone));
+            zoned::localize(&mut bound, zone);
+        }
+        Ok(bound)
     }
 }
 

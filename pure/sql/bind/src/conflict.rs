@@ -34,6 +34,19 @@ pub enum ConflictAction {
     },
 }
 
+/// # Errors
+/// 55000 if the index is one of a constraint that can be deferred.
+pub fn check_arbiter(table: &Table, index: &Index) -> Result<(), SqlError> {
+    if !index.is_deferrable() {
+        return Ok(());
+    }
+    let message = "ON CONFLICT does not support deferrable unique constraints/exclusion \
+                   constraints as arbiters";
+    Err(SqlError::new(SqlState::OBJECT_NOT_READY, message)
+        .table(&table.name)
+        .constraint(&index.name))
+}
+
 impl Binder<'_> {
     pub(super) fn on_conflict(
         &mut self,
@@ -72,6 +85,7 @@ impl Binder<'_> {
         };
         if let Some(index) = arbiter.and_then(|at| table.indexes().nth(at)) {
             self.need_index(table, index);
+            check_arbiter(table, index)?;
         }
         let action = match action {
             OnConflictAction::DoNothing => ConflictAction::Nothing,

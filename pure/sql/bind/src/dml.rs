@@ -7,10 +7,12 @@ use super::rel::{CallKind, Rel};
 use super::scope::{Scope, ident, object_name};
 use super::target::Target;
 use super::{Binder, ELSEWHERE, Untyped, place_calls, unsupported};
+use base::record::ANONYMOUS;
 use base::{SqlError, SqlState, Type};
 use catalog::{Column, Identity, Table};
-use expr::Expr;
 use expr::resolve::{self, Context};
+use expr::{Expr, Func};
+use functions::{ArrayFunc, JsonFunc};
 use parse::{InsertWords, Overriding, expression};
 use rights::Privileges;
 use sqlparser::ast::{
@@ -32,6 +34,8 @@ pub struct BoundInsert {
 /// What an INSERT says of its columns.
 struct Given<'a> {
     columns: &'a [u16],
+    /// What of each is set.
+    parts: &'a [Vec<ast::AccessExpr>],
     /// There was no list of them.
     implicit: bool,
     overriding: Option<Overriding>,
@@ -105,19 +109,25 @@ impl Binder<'_> {
         self.no(priority.is_some() || insert_alias.is_some(), "AS")?;
         self.no(settings.is_some(), "SETTINGS")?;
         self.no(format_clause.is_some(), "FORMAT")?;
-        let alias = table_alias.as_ref().map(ident);
-        let changed = self.inserted(name, alias, on.as_ref())?;
+        let changed = self.inserted(name, table_alias.as_ref().map(ident), on.as_ref())?;
         let (table, alias) = (changed.table, changed.alias);
-        let given = self.insert_columns(&table, columns)?;
+        let given = self.insert_columns(&table, columns, &words.parts)?;
         self.need_columns(&table, Privileges::INSERT, &given);
         let values = Given {
             columns: &given,
+            parts: &words.parts,
             implicit: columns.is_empty(),
             overriding: words.overriding,
         };
         let source = self.insert_source(&table, source.as_deref(), &values)?;
-        let conflict = self.on_conflict((&table, &alias), on.as_ref(), words)?;
-        let returning = self.returning(returning.as_deref(), changed.scope)?;
+        let targets = self.read_targets(&table);
+        let ((mut conflict, returning), reads) = self.reading(&targets, |binder| {
+            let conflict = binder.on_conflict((&table, &alias), on.as_ref(), words)?;
+            let returning = binder.returning(returning.as_deref(), changed.scope)?;
+            Ok((conflict, returning))
+        })?;
+        self.guarded_conflict(&table, conflict.as_mut(), reads)?;
+        let source = self.writable(&table, (changed.by, &changed.checks), source, reads)?;
         Ok(BoundInsert {
             table,
             source,
@@ -130,18 +140,20 @@ impl Binder<'_> {
         &self,
         table: &Table,
         names: &[ast::Ident],
+        parts: &[Vec<ast::AccessExpr>],
     ) -> Result<Vec<u16>, SqlError> {
         if names.is_empty() {
             if let Some(columns) = self.view_columns() {
                 return columns;
             }
-            let visible = table.columns.iter().enumerate().filter(|(_, c)| !c.hidden);
-            return Ok(visible.map(|(i, _)| i as u16).collect());
+            return Ok(table.shown());
         }
-        let mut given = Vec::new();
-        for name in names {
+        let mut given: Vec<u16> = Vec::new();
+        let is_part = |at: usize| parts.get(at).is_some_and(|chain| !chain.is_empty());
+        for (at, name) in names.iter().enumerate() {
             let column = self.column_position(table, name)?;
-            if given.contains(&column) {
+            let mut same = given.iter().enumerate().filter(|(_, one)| **one == column);
+            if same.any(|(before, _)| !is_part(before) || !is_part(at)) {
                 let message = format!("column \"{}\" specified more than once", ident(name));
                 return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
             }
@@ -180,16 +192,20 @@ impl Binder<'_> {
     ) -> Result<Rel, SqlError> {
         let Given {
             columns: given,
+            parts,
             implicit,
             overriding,
         } = *values;
         let Some(query) = source else {
-            return self.value_rows(table, &[], &[Vec::new()], overriding);
+            return self.value_rows(table, (&[], &[]), &[Vec::new()], overriding);
         };
         if let Some(rows) = self.plain_values(query)? {
-            return self.checked_rows(table, given, rows, implicit, overriding);
+            return self.checked_rows(table, values, rows);
         }
-        let columns = given.iter().map(|column| table.column_at(*column).ty);
+        let columns = given.iter().enumerate().map(|(at, column)| {
+            let chain = parts.get(at).map_or(&[][..], Vec::as_slice);
+            self.part_type(table.column_at(*column).ty, chain)
+        });
         self.untyped = Untyped::Assigned(columns.collect());
         let (bound, binds, _) = self.nested(|binder| binder.query(query))?;
         assert!(binds.is_empty(), "an INSERT has no enclosing row");
@@ -197,10 +213,19 @@ impl Binder<'_> {
         self.check_count(given, count, implicit)?;
         let width = bound.rel.width();
         let mut row = Vec::new();
+        let given = &given[..count.min(given.len())];
         for (i, column) in table.columns.iter().enumerate() {
-            let place = given[..count.min(given.len())]
-                .iter()
-                .position(|c| usize::from(*c) == i);
+            let place = given.iter().position(|c| usize::from(*c) == i);
+            if let Some(places) = places_of_parts(i, given, parts) {
+                check_generated(column, overriding)?;
+                let mut whole = Expr::null(column.ty);
+                for place in places {
+                    let value = Expr::Column(place as u32, bound.columns[place].ty);
+                    whole = self.with_part(whole, &column.name, &parts[place], value)?;
+                }
+                row.push(self.assigned(whole, column)?);
+                continue;
+            }
             row.push(match place {
                 Some(place) if !overridden(column, overriding) => {
                     check_generated(column, overriding)?;
@@ -235,32 +260,36 @@ impl Binder<'_> {
     fn checked_rows(
         &mut self,
         table: &Arc<Table>,
-        given: &[u16],
+        values: &Given<'_>,
         rows: &[Vec<Ast>],
-        implicit: bool,
-        overriding: Option<Overriding>,
     ) -> Result<Rel, SqlError> {
+        let Given {
+            columns: given,
+            parts,
+            implicit,
+            overriding,
+        } = *values;
         let width = rows[0].len();
         if rows.iter().any(|row| row.len() != width) {
             let message = "VALUES lists must all be the same length";
             return Err(SqlError::new(SqlState::SYNTAX, message));
         }
         self.check_count(given, width, implicit)?;
-        self.value_rows(table, &given[..width], rows, overriding)
+        self.value_rows(table, (&given[..width], parts), rows, overriding)
     }
 
     /// Full rows from VALUES, with defaults in place.
     fn value_rows(
         &mut self,
         table: &Arc<Table>,
-        given: &[u16],
+        (given, parts): (&[u16], &[Vec<ast::AccessExpr>]),
         rows: &[Vec<Ast>],
         overriding: Option<Overriding>,
     ) -> Result<Rel, SqlError> {
         self.level().aggregates_in = Some("VALUES");
         let mut bound = Vec::with_capacity(rows.len());
         for values in rows {
-            let row = self.value_row(table, given, values, overriding)?;
+            let row = self.value_row(table, (given, parts), values, overriding)?;
             bound.push(row);
         }
         self.level().aggregates_in = ELSEWHERE;
@@ -276,12 +305,21 @@ impl Binder<'_> {
     pub(super) fn value_row(
         &mut self,
         table: &Table,
-        given: &[u16],
+        (given, parts): (&[u16], &[Vec<ast::AccessExpr>]),
         values: &[Ast],
         overriding: Option<Overriding>,
     ) -> Result<Vec<Expr>, SqlError> {
         let mut row = Vec::with_capacity(table.columns.len());
         for (i, column) in table.columns.iter().enumerate() {
+            if let Some(places) = places_of_parts(i, given, parts) {
+                check_generated(column, overriding)?;
+                let mut whole = Expr::null(column.ty);
+                for place in places {
+                    whole = self.with_part_of(whole, column, &parts[place], &values[place])?;
+                }
+                row.push(self.assigned(whole, column)?);
+                continue;
+            }
             let value = given
                 .iter()
                 .position(|c| usize::from(*c) == i)
@@ -305,24 +343,29 @@ impl Binder<'_> {
     /// 42804 with PostgreSQL's wording and hint.
     pub fn assigned(&mut self, value: Expr, column: &Column) -> Result<Expr, SqlError> {
         let from = value.ty();
-        let value = resolve::coerce(value, column.ty, Context::Assignment).map_err(|error| {
-            if !matches!(
-                error.state(),
-                SqlState::CANNOT_COERCE | SqlState::DATATYPE_MISMATCH
-            ) {
-                return error;
-            }
-            SqlError::new(
-                SqlState::DATATYPE_MISMATCH,
-                format!(
-                    "column \"{}\" is of type {} but expression is of type {}",
-                    column.name,
-                    column.ty.base_name(),
-                    from.base_name()
-                ),
-            )
-            .hint("You will need to rewrite or cast the expression.")
-        })?;
+        let value = self
+            .composed(value, column.ty, Context::Assignment)
+            .map_err(|error| {
+                let is_row = from == Type::Composite(ANONYMOUS);
+                if is_row && error.state() == SqlState::CANNOT_COERCE
+                    || !matches!(
+                        error.state(),
+                        SqlState::CANNOT_COERCE | SqlState::DATATYPE_MISMATCH
+                    )
+                {
+                    return error;
+                }
+                SqlError::new(
+                    SqlState::DATATYPE_MISMATCH,
+                    format!(
+                        "column \"{}\" is of type {} but expression is of type {}",
+                        column.name,
+                        column.ty.base_name(),
+                        from.base_name()
+                    ),
+                )
+                .hint("You will need to rewrite or cast the expression.")
+            })?;
         self.note(&value);
         Ok(value)
     }
@@ -340,7 +383,11 @@ impl Binder<'_> {
             let drawn = self.volatile_call(kind, Type::Int8);
             return self.assigned(drawn, column);
         }
-        match &column.default {
+        let domain = column
+            .domain
+            .and_then(|id| self.cx.database.domain_by_id(id));
+        let default = domain.and_then(|domain| domain.default.as_ref());
+        match column.default.as_ref().or(default) {
             None => Ok(Expr::null(column.ty)),
             Some(text) => {
                 let ast = expression(text)?;
@@ -380,15 +427,19 @@ impl Binder<'_> {
                     parts.next().expect("a name has a part");
                 let column = self.column_position(table, part)?;
                 // `SET a.b` is a field of the column a, whatever the table's alias is.
-                if let Some(ast::ObjectNamePart::Identifier(field)) = parts.next() {
-                    let message = format!(
-                        "cannot assign to field \"{}\" of column \"{}\" because its type {} is not \
-                         a composite type",
-                        ident(field),
-                        ident(part),
-                        table.column_at(column).ty.base_name(),
-                    );
-                    return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+                if name.0.len() > 1 {
+                    self.set_field(table, (column, &name.0[1..]), value, &mut bound)?;
+                    continue;
+                }
+                if let Some((chain, value)) = parse::parts::taken(value) {
+                    let before = bound.iter().position(|earlier| earlier.column == column);
+                    let set =
+                        self.part_set(table, column, (chain, value), before.map(|at| &bound[at]))?;
+                    match before {
+                        Some(at) => bound[at] = set,
+                        None => bound.push(set),
+                    }
+                    continue;
                 }
                 if bound.iter().any(|earlier| earlier.column == column) {
                     let message =
@@ -408,6 +459,71 @@ impl Binder<'_> {
             }
         }
         Ok(bound)
+    }
+
+    /// `SET column.field = value`.
+    fn set_field(
+        &mut self,
+        table: &Arc<Table>,
+        (column, path): (u16, &[ast::ObjectNamePart]),
+        value: &Ast,
+        bound: &mut Vec<BoundAssignment>,
+    ) -> Result<(), SqlError> {
+        let described = &table.columns[usize::from(column)];
+        if is_default(value) {
+            let message = "cannot set a subfield to DEFAULT";
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
+        let fields = path.iter().filter_map(|part| part.as_ident());
+        let fields = fields.map(|name| ast::AccessExpr::Dot(Ast::Identifier(name.clone())));
+        let mut chain: Vec<ast::AccessExpr> = fields.collect();
+        let mut value = value;
+        if let Some((behind, assigned)) = parse::parts::taken(value) {
+            chain.extend_from_slice(behind);
+            value = assigned;
+        }
+        check_updatable(described)?;
+        let earlier = bound.iter().position(|earlier| earlier.column == column);
+        let before = earlier.map(|at| &bound[at].value);
+        let value = self.field_set(table, (column, &chain), value, before)?;
+        let value = self.assigned(value, described)?;
+        self.need_columns(table, Privileges::UPDATE, &[column]);
+        let set = BoundAssignment { column, value };
+        match earlier {
+            Some(at) => bound[at] = set,
+            None => bound.push(set),
+        }
+        Ok(())
+    }
+
+    /// `SET column[...] = value`, after the parts of the column that were set before it.
+    fn part_set(
+        &mut self,
+        table: &Arc<Table>,
+        column: u16,
+        (chain, value): (&[ast::AccessExpr], &Ast),
+        before: Option<&BoundAssignment>,
+    ) -> Result<BoundAssignment, SqlError> {
+        let described = &table.columns[usize::from(column)];
+        if is_default(value) {
+            let message = "cannot set an array element to DEFAULT";
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
+        check_updatable(described)?;
+        let container = match before {
+            None => Expr::Column(column.into(), described.ty),
+            Some(before) if is_part_set(&before.value) => before.value.clone(),
+            Some(_) => {
+                let message = format!("multiple assignments to same column \"{}\"", described.name);
+                return Err(SqlError::new(SqlState::SYNTAX, message));
+            }
+        };
+        let places = self.places(chain, (functions::OPEN_LOW, functions::OPEN_HIGH))?;
+        let value = self.expr(value)?;
+        let value = resolve::assign_part(container, places, value, &described.name)?;
+        let value = self.assigned(value, described)?;
+        self.need_columns(table, Privileges::UPDATE, &[column]);
+        Ok(BoundAssignment { column, value })
     }
 
     fn returning(
@@ -486,21 +602,28 @@ impl Binder<'_> {
             Some(UpdateTableFromKind::AfterSet(list)) => list,
             Some(UpdateTableFromKind::BeforeSet(_)) => return Err(self.source.misplaced("FROM")),
         };
-        let changed = self.written(table, Change::Update)?;
-        let table = changed.table.clone();
-        let (rows, scope) = self.target_rows(changed, from, selection)?;
-        let before = self.set_scope(scope);
-        self.level().aggregates_in = Some("UPDATE");
-        let mut bound = self.assignments(&table, assignments)?;
-        self.level().aggregates_in = ELSEWHERE;
-        let scope = self.set_scope(before);
-        let width = rows.width();
-        bound
-            .iter_mut()
-            .for_each(|assignment| place_calls(&mut assignment.value, width));
-        let calls = self.take_calls();
-        let rows = rows.applied(calls);
-        let returning = self.returning(returning, scope)?;
+        let mut changed = self.written(table, Change::Update)?;
+        let checks = core::mem::take(&mut changed.checks);
+        let (table, by) = (changed.table.clone(), changed.by.clone());
+        let targets = self.read_targets(&table);
+        let ((rows, mut bound, returning), reads) = self.reading(&targets, |binder| {
+            let (rows, scope) = binder.target_rows(changed, from, selection)?;
+            let before = binder.set_scope(scope);
+            binder.level().aggregates_in = Some("UPDATE");
+            let mut bound = binder.assignments(&table, assignments)?;
+            binder.level().aggregates_in = ELSEWHERE;
+            let scope = binder.set_scope(before);
+            let width = rows.width();
+            bound
+                .iter_mut()
+                .for_each(|assignment| place_calls(&mut assignment.value, width));
+            let calls = binder.take_calls();
+            let rows = rows.applied(calls);
+            let returning = binder.returning(returning, scope)?;
+            Ok((rows, bound, returning))
+        })?;
+        let rows = self.guarded_write(&table, by, rows, Some(&mut bound), reads)?;
+        let rows = self.seen_update(&table, &checks, rows, &mut bound)?;
         Ok(BoundWrite {
             table,
             rows,
@@ -539,10 +662,15 @@ impl Binder<'_> {
             return Err(self.source.misplaced(","));
         };
         let changed = self.written(item, Change::Delete)?;
-        let table = changed.table.clone();
+        let (table, by) = (changed.table.clone(), changed.by.clone());
         let using = using.as_deref().unwrap_or(&[]);
-        let (rows, scope) = self.target_rows(changed, using, selection.as_ref())?;
-        let returning = self.returning(returning.as_deref(), scope)?;
+        let targets = self.read_targets(&table);
+        let ((rows, returning), reads) = self.reading(&targets, |binder| {
+            let (rows, scope) = binder.target_rows(changed, using, selection.as_ref())?;
+            let returning = binder.returning(returning.as_deref(), scope)?;
+            Ok((rows, returning))
+        })?;
+        let rows = self.guarded_write(&table, by, rows, None, reads)?;
         Ok(BoundWrite {
             table,
             rows,
@@ -581,8 +709,35 @@ fn strip(mut ast: &Ast) -> &Ast {
     ast
 }
 
+/// The places of the values that are set in parts of a column; `None`: no part of it is set.
+fn places_of_parts(
+    column: usize,
+    given: &[u16],
+    parts: &[Vec<ast::AccessExpr>],
+) -> Option<Vec<usize>> {
+    if parts.is_empty() {
+        return None;
+    }
+    let of_column = |place: &usize| usize::from(given[*place]) == column;
+    let places: Vec<usize> = (0..given.len()).filter(of_column).collect();
+    let first = places.first()?;
+    let is_part = parts.get(*first).is_some_and(|chain| !chain.is_empty());
+    is_part.then_some(places)
+}
+
+/// Whether parts of a column were set.
+fn is_part_set(value: &Expr) -> bool {
+    matches!(
+        value,
+        Expr::Call(
+            Func::Array(ArrayFunc::SetItem | ArrayFunc::SetSlice) | Func::Json(JsonFunc::Assign),
+            ..
+        )
+    )
+}
+
 /// The word DEFAULT in place of a value.
-fn is_default(ast: &Ast) -> bool {
+pub(super) fn is_default(ast: &Ast) -> bool {
     matches!(ast, Ast::Identifier(name)
         if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default"))
 }

@@ -74,12 +74,7 @@ impl Binder<'_> {
                 self.no(format.is_some(), "FORMAT")?;
                 self.cast(expr, data_type)
             }
-            Ast::TypedString { data_type, value } => {
-                let literal = Expr::literal(string_of(value).unwrap_or_default());
-                self.note_type(data_type);
-                let ty = bind_type(data_type, &self.names())?;
-                self.explicit(literal, ty)
-            }
+            Ast::TypedString { data_type, value } => self.typed(data_type, value),
             Ast::Interval(interval) => self.interval(interval),
             Ast::Collate { expr, collation } => {
                 let value = self.expr(expr)?;
@@ -103,7 +98,7 @@ impl Binder<'_> {
                 self.array(elements)
             }
             Ast::CompoundFieldAccess { root, access_chain } => self.access(root, access_chain),
-            Ast::Tuple(_) => Err(unsupported("a row constructor here")),
+            Ast::Tuple(items) => self.row_value(items),
             Ast::GroupingSets(items) if items.is_empty() => Err(self.source.misplaced(")")),
             Ast::GroupingSets(_) | Ast::Cube(_) => Err(self.source.misplaced("SETS")),
             Ast::Rollup(_) => Err(self.source.misplaced("DISTINCT")),
@@ -126,6 +121,19 @@ impl Binder<'_> {
         Ok(value)
     }
 
+    /// The number of the collation that is named for a column of type `ty`; 0: that of the type.
+    ///
+    /// # Errors
+    /// 42804 for a type without one, 42704 for one that is not there.
+    pub fn column_collation(&self, ty: Type, name: &ast::ObjectName) -> Result<u32, SqlError> {
+        self.collated(Expr::null(ty), name)?;
+        Ok(match object_name(name).1.as_str() {
+            "C" => 950,
+            "POSIX" => 951,
+            _ => 0,
+        })
+    }
+
     fn value(&mut self, value: &ast::ValueWithSpan) -> Result<Expr, SqlError> {
         match &value.value {
             Value::Number(digits, _) => {
@@ -135,6 +143,12 @@ impl Binder<'_> {
             Value::Null => Ok(Expr::null(Type::Unknown)),
             Value::Placeholder(name) => {
                 let number = name.strip_prefix('$').and_then(|n| n.parse::<usize>().ok());
+                if let Some(argument) = self.numbered_argument(number.unwrap_or(0)) {
+                    return argument.map_err(|()| {
+                        let message = format!("there is no parameter {name}");
+                        SqlError::new(SqlState::UNDEFINED_PARAMETER, message)
+                    });
+                }
                 let index = number.and_then(|number| number.checked_sub(1));
                 match index.and_then(|index| Some((index, self.params.get(index)?))) {
                     Some((index, ty)) => Ok(Expr::Param(index as u32, *ty)),
@@ -145,9 +159,8 @@ impl Binder<'_> {
                     }
                 }
             }
-            Value::HexStringLiteral(_) | Value::SingleQuotedByteStringLiteral(_) => {
-                Err(unsupported("a bit string"))
-            }
+            Value::HexStringLiteral(digits) => bit_string('x', digits),
+            Value::SingleQuotedByteStringLiteral(digits) => bit_string('b', digits),
             other => match string_of(other) {
                 Some(text) => Ok(Expr::literal(text)),
                 None => Err(unsupported(&format!("the literal {other}"))),
@@ -248,6 +261,7 @@ impl Binder<'_> {
         whens: &[ast::CaseWhen],
         otherwise: Option<&Ast>,
     ) -> Result<Expr, SqlError> {
+        let since = self.listed_calls();
         let operand = operand.map(|operand| self.expr(operand)).transpose()?;
         let operand = operand.map(resolve::case_operand).transpose()?;
         operand.iter().for_each(|operand| self.note(operand));
@@ -269,6 +283,7 @@ impl Binder<'_> {
         }
         let otherwise = otherwise.map(|otherwise| self.optionally(|binder| binder.expr(otherwise)));
         let bound = resolve::case(arms, otherwise.transpose()?)?;
+        self.refuse_listed(since, "CASE")?;
         if let Expr::Case {
             arms, otherwise, ..
         } = &bound
@@ -279,6 +294,18 @@ impl Binder<'_> {
         Ok(bound)
     }
 
+    /// `type 'text'`
+    fn typed(&mut self, data_type: &ast::DataType, value: &Value) -> Result<Expr, SqlError> {
+        let literal = Expr::literal(string_of(value).unwrap_or_default());
+        self.note_type(data_type);
+        if let NamedType::Domain(id, ty) = named_type(data_type, &self.names())? {
+            let bound = self.explicit(literal, ty)?;
+            return self.domain_value(id, bound);
+        }
+        let ty = bind_type(data_type, &self.names())?;
+        self.explicit(literal, ty)
+    }
+
     fn cast(&mut self, inner: &Ast, to: &ast::DataType) -> Result<Expr, SqlError> {
         let named = named_type(to, &self.names())?;
         self.note_type(to);
@@ -286,24 +313,58 @@ impl Binder<'_> {
             self.note_reg(inner);
         }
         // ARRAY[]::type[] has no other type than the cast's.
-        if let (Ast::Array(array), NamedType::Plain(ty)) = (inner, named)
-            && array.elem.is_empty()
+        if let (Ast::Array(array), NamedType::Plain(ty) | NamedType::Domain(_, ty)) = (inner, named)
+            && has_no_item(array)
         {
-            return Ok(Expr::MakeArray(Vec::new(), ty));
+            let empty = Expr::MakeArray(Vec::new(), ty);
+            return match named {
+                NamedType::Domain(id, _) => self.domain_value(id, empty),
+                _ => Ok(empty),
+            };
         }
-        let arg = self.expr(inner)?;
+        let (arg, is_cast) = match (inner, named) {
+            (Ast::Array(array), NamedType::Plain(ty)) => self.array_as(array, ty)?,
+            _ => (self.expr(inner)?, false),
+        };
+        if is_cast {
+            return Ok(arg);
+        }
         match named {
             NamedType::Plain(ty) => {
                 let bound = self.explicit(arg, ty)?;
                 self.note(&bound);
                 self.computed(bound)
             }
+            NamedType::Domain(id, ty) => {
+                let bound = self.explicit(arg, ty)?;
+                self.note(&bound);
+                let bound = self.computed(bound)?;
+                self.domain_value(id, bound)
+            }
             NamedType::Serial(_) => bind_type(to, &self.names()).map(|_| arg),
         }
     }
 
+    /// ARRAY[..] whose items take the type of the elements of `ty`, as in PostgreSQL, and `true`;
+    /// if there are arrays in it, what it is without the cast, and `false`.
+    fn array_as(&mut self, array: &ast::Array, ty: Type) -> Result<(Expr, bool), SqlError> {
+        let items = array.elem.iter().map(|item| self.expr(item));
+        let items = items.collect::<Result<Vec<Expr>, SqlError>>()?;
+        let nested = items.iter().any(|item| item.ty().element().is_some());
+        let Some(element) = ty.element().filter(|_| !nested) else {
+            return Ok((self.array(items)?, false));
+        };
+        let items = items.into_iter().map(|item| {
+            let item = self.explicit(item, element)?;
+            self.note(&item);
+            Ok(item)
+        });
+        let items = items.collect::<Result<Vec<Expr>, SqlError>>()?;
+        Ok((self.computed(Expr::MakeArray(items, ty))?, true))
+    }
+
     pub(super) fn explicit(&mut self, arg: Expr, ty: Type) -> Result<Expr, SqlError> {
-        resolve::coerce(arg, ty, Context::Explicit)
+        self.composed(arg, ty, Context::Explicit)
     }
 
     fn interval(&mut self, interval: &ast::Interval) -> Result<Expr, SqlError> {
@@ -314,24 +375,15 @@ impl Binder<'_> {
             last_field,
             fractional_seconds_precision,
         } = interval;
-        if leading_precision.is_some() || fractional_seconds_precision.is_some() {
-            return Err(unsupported("the precision of an interval"));
-        }
         let Ast::Value(value) = value.as_ref() else {
             return Err(self.source.misplaced("INTERVAL"));
         };
-        let mut text = string_of(&value.value).unwrap_or_default().to_string();
-        if let Some(field) = leading_field {
-            // A number counts this field; anything else would be cut off behind the last field.
-            let number = text.trim();
-            let whole = number.parse::<i64>().is_ok();
-            let seconds = matches!(field, ast::DateTimeField::Second);
-            if last_field.is_some() || !(whole || seconds && number.parse::<f64>().is_ok()) {
-                return Err(unsupported("an interval literal cut off at a field"));
-            }
-            text = format!("{number} {field}");
-        }
-        self.explicit(Expr::literal(&text), Type::Interval)
+        let text = string_of(&value.value).unwrap_or_default();
+        let digits = leading_precision.or(*fractional_seconds_precision);
+        let fields = (leading_field.as_ref(), last_field.as_ref());
+        let modifier = super::types::span_of_words(fields, digits)
+            .map_err(|error| error.unwrap_or_else(|| self.source.misplaced("INTERVAL")))?;
+        self.explicit(Expr::literal(text), Type::Interval(modifier))
     }
 
     pub(super) fn array(&mut self, elements: Vec<Expr>) -> Result<Expr, SqlError> {
@@ -347,7 +399,7 @@ impl Binder<'_> {
         if element == Type::Unknown {
             element = Type::Text;
         }
-        let Some(ty) = element.without_modifiers().array_of() else {
+        let Some(ty) = resolve::array_type(element.without_modifiers()) else {
             return Err(unsupported(&format!("an array of {}", element.name())));
         };
         let elements = elements
@@ -376,15 +428,33 @@ impl Binder<'_> {
 /// Refuses collations that order otherwise than by code points.
 ///
 /// # Errors
-/// 42704.
+/// 0A000 for a locale, 42704 for any other name.
 pub fn check_collation(collation: &ast::ObjectName) -> Result<(), SqlError> {
     let (schema, name) = object_name(collation);
     let known = ["C", "POSIX", "default", "ucs_basic", "C.UTF-8", "C.utf8"];
     if schema.is_none_or(|schema| schema == "pg_catalog") && known.contains(&name.as_str()) {
         return Ok(());
     }
+    if is_locale(&name) {
+        let error = unsupported(&format!("collation \"{name}\""));
+        return Err(error.hint(parse::absent::ONE_ORDER));
+    }
     let message = format!("collation \"{name}\" for encoding \"UTF8\" does not exist");
     Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message))
+}
+
+/// Whether PostgreSQL may have a collation of this name from ICU or from the system: `de-x-icu`,
+/// `de_DE`, `de_DE.utf8`.
+fn is_locale(name: &str) -> bool {
+    let place = name.split(['.', '@']).next().unwrap_or_default();
+    let of_system = place.split_once('_').is_some_and(|(language, country)| {
+        let letters = |text: &str, fits: fn(&u8) -> bool| text.as_bytes().iter().all(fits);
+        (2..=3).contains(&language.len())
+            && country.len() == 2
+            && letters(language, u8::is_ascii_lowercase)
+            && letters(country, u8::is_ascii_uppercase)
+    });
+    of_system || name.ends_with("-x-icu")
 }
 
 /// An expression without the parentheses around it.
@@ -436,15 +506,7 @@ fn number(digits: &str) -> Result<Expr, SqlError> {
         return Ok(Expr::Const(Datum::Int(value), ty));
     }
     let ty = Type::Numeric(None);
-    match base::text::parse(ty, digits) {
-        Ok(value) => Ok(Expr::Const(value, ty)),
-        // Beyond what a numeric holds (1e300) it is a double, where one holds it.
-        Err(_) if digits.contains(['e', 'E']) => {
-            let ty = Type::Float8;
-            Ok(Expr::Const(base::text::parse(ty, digits)?, ty))
-        }
-        Err(error) => Err(error),
-    }
+    base::text::parse(ty, digits).map(|value| Expr::Const(value, ty))
 }
 
 /// The text of a string literal.
@@ -465,4 +527,16 @@ pub(super) fn operator_name(op: &Op) -> Result<String, SqlError> {
         },
         other => other.to_string(),
     })
+}
+
+/// `B'101'` and `X'1F'`.
+fn bit_string(kind: char, digits: &str) -> Result<Expr, SqlError> {
+    let value = base::text::parse(Type::Bit(None), &format!("{kind}{digits}"))?;
+    Ok(Expr::Const(value, Type::Bit(None)))
+}
+
+/// Whether an array is empty, or made of empty ones alone.
+fn has_no_item(array: &ast::Array) -> bool {
+    let mut items = array.elem.iter();
+    items.all(|item| matches!(item, Ast::Array(inner) if has_no_item(inner)))
 }

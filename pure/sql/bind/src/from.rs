@@ -6,11 +6,12 @@ use super::scope::{
     Scope, ScopeColumn, catalog_scope, check_database, check_reserved, ident, name_position,
     not_lateral, object_name, table_scope,
 };
-use super::table_function::FunctionShape;
+use super::table_function::{FunctionShape, is_value_word};
 use super::view::not_a_table;
 use super::{Binder, BoundQuery, conjuncts, unsupported};
 use base::{SqlError, SqlState};
-use catalog::Table;
+use catalog::objects::{OWN_PATH, is_list_of_objects, is_own_table};
+use catalog::{PolicyCommand, Table};
 use expr::Expr;
 use expr::resolve::{self, Context};
 use pg_catalog::path::Meant;
@@ -342,13 +343,14 @@ impl Binder<'_> {
                 self.no(!partitions.is_empty(), "PARTITION")?;
                 self.no(json_path.is_some(), "[")?;
                 self.no(!index_hints.is_empty(), "INDEX")?;
-                if sample.is_some() {
-                    return Err(unsupported("TABLESAMPLE"));
-                }
+                refuse_sample(sample.is_some())?;
+                let shape = FunctionShape::of(alias, *with_ordinality);
                 if let Some(ast::TableFunctionArgs { args, settings }) = args {
                     self.no(settings.is_some(), "SETTINGS")?;
-                    let shape = FunctionShape::of(alias, *with_ordinality);
                     return self.function_factor(name, args, shape, visible);
+                }
+                if is_value_word(name) {
+                    return self.function_factor(name, &[], shape, visible);
                 }
                 self.no(*with_ordinality, "WITH")?;
                 self.table_factor(name, alias.as_ref(), locking)
@@ -411,11 +413,11 @@ impl Binder<'_> {
         Ok(Factor { rel, scope, binds })
     }
 
-    /// The name that an alias gives to a relation.
+    /// The name that an alias gives to a relation, or of a new column.
     ///
     /// # Errors
     /// 42601 for a reserved word, which the parser lets pass behind AS.
-    pub(super) fn relation_name(&self, name: &ast::Ident) -> Result<String, SqlError> {
+    pub fn relation_name(&self, name: &ast::Ident) -> Result<String, SqlError> {
         let folded = ident(name);
         let bare = name.quote_style.is_none();
         self.no(
@@ -450,7 +452,16 @@ impl Binder<'_> {
     ) -> Result<Arc<Table>, SqlError> {
         let database = self.cx.database;
         match self.meant(schema, name) {
+            Some(Meant::Own(full)) if is_own_table(&full) && self.path != OWN_PATH => {
+                let message = format!("permission denied for table {name}");
+                return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+            }
             Some(Meant::Own(full)) => {
+                self.check_session(&full)?;
+                if database.stored_view(&full).is_some() {
+                    let message = format!("cannot change materialized view \"{name}\"");
+                    return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message));
+                }
                 if let Some(table) = database.tables.get(&full) {
                     return Ok(table.clone());
                 }
@@ -476,6 +487,45 @@ impl Binder<'_> {
         Err(SqlError::new(SqlState::UNDEFINED_TABLE, message))
     }
 
+    /// As [`Binder::find_table`], also if it is a materialized view.
+    ///
+    /// # Errors
+    /// As [`Binder::find_table`].
+    pub fn find_rows(&self, name: &ast::ObjectName) -> Result<Arc<Table>, SqlError> {
+        let (schema, table) = object_name(name);
+        match self.stored(schema.as_deref(), &table) {
+            Some(table) => Ok(table),
+            None => self.find_table(name),
+        }
+    }
+
+    /// The table of a materialized view.
+    pub fn stored(&self, schema: Option<&str>, name: &str) -> Option<Arc<Table>> {
+        let database = self.cx.database;
+        let full = self.own_relation(schema, name)?;
+        database.stored_view(&full)?;
+        database.table(&full).cloned()
+    }
+
+    /// # Errors
+    /// 55000 for a materialized view without rows, 42809 if its rows are to be locked.
+    fn check_stored(&self, table: &Table, shown: &str, locked: bool) -> Result<(), SqlError> {
+        let Some(stored) = self.cx.database.stored_view(&table.name) else {
+            return Ok(());
+        };
+        let name = base::full_name::own(&table.name);
+        if locked {
+            let message = format!("cannot lock rows in materialized view \"{shown}\"");
+            return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message));
+        }
+        if !stored.filled && !self.is_new_view() {
+            let message = format!("materialized view \"{name}\" has not been populated");
+            return Err(SqlError::new(SqlState::OBJECT_NOT_READY, message)
+                .hint("Use the REFRESH MATERIALIZED VIEW command."));
+        }
+        Ok(())
+    }
+
     /// The table of a full name, which another description gives.
     ///
     /// # Errors
@@ -486,6 +536,27 @@ impl Binder<'_> {
             let message = format!("relation \"{full}\" does not exist");
             SqlError::new(SqlState::UNDEFINED_TABLE, message)
         })
+    }
+
+    /// A table of the server's own, to be read.
+    fn own_table(&self, full: &str, locking: &Locking) -> Result<Arc<Table>, SqlError> {
+        let name = base::full_name::own(full);
+        if self.is_new_view() {
+            return Err(unsupported(&format!("a view of {name}")));
+        }
+        let own = self.path == OWN_PATH;
+        if !own && locking.of_table(name).is_some() {
+            let message = format!("permission denied for table {name}");
+            return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+        }
+        self.table_of(full)
+    }
+
+    /// Notes that rows of the table may be locked.
+    fn note_locked(&mut self, table: &Table, shown: &str, locking: &Locking) {
+        if locking.of_table(shown).is_some() || locking.at_once.is_some() {
+            self.locked.push(table.id);
+        }
     }
 
     fn table_factor(
@@ -506,6 +577,8 @@ impl Binder<'_> {
         };
         let meant = self.meant(schema.as_deref(), &table);
         if let Some(Meant::Own(full)) = &meant {
+            self.check_session(full)
+                .map_err(|error| error.at(name_position(&self.source, name)))?;
             self.note_name(name, full);
         }
         let named = if let Some(Meant::System(found)) = meant {
@@ -513,6 +586,7 @@ impl Binder<'_> {
                 let noun = if found.is_view() { "view" } else { "table" };
                 self.need_superuser(&format!("permission denied for {noun} {}", found.name));
             }
+            self.reads_session |= matches!(found.name, "pg_cursors" | "pg_prepared_statements");
             (Rel::Virtual(found), catalog_scope(found, &shown))
         } else if let Some(view) = self.find_view(schema.as_deref(), &table) {
             let Factor { rel, scope, binds } = self.view_factor(&view, &shown, locking)?;
@@ -525,26 +599,48 @@ impl Binder<'_> {
             let Factor { rel, scope, .. } = self.view_factor(&row, &shown, locking)?;
             (rel, scope)
         } else {
-            let table = self.find_table(name)?;
-            self.note_table(&table);
-            self.need_table(&table, Privileges::SELECT);
-            if locking.of_table(&shown).is_some() {
-                self.need_table(&table, Privileges::UPDATE);
-            }
-            let mut scope = table_scope(&table, &shown);
-            self.restrict(&mut scope, &table.name);
-            (
-                Rel::Table {
-                    table,
-                    lock: locking.of_table(&shown),
-                },
-                scope,
-            )
+            self.rows_of_table(name, meant.as_ref(), &shown, locking)?
         };
         let (rel, mut scope) = named;
         self.rename(&mut scope, alias)?;
         let binds = Vec::new();
         Ok(Factor { rel, scope, binds })
+    }
+
+    /// The rows of a table that have to be shown, and their names.
+    fn rows_of_table(
+        &mut self,
+        name: &ast::ObjectName,
+        meant: Option<&Meant>,
+        shown: &str,
+        locking: &Locking,
+    ) -> Result<(Rel, Scope), SqlError> {
+        let table = match meant {
+            Some(Meant::Own(full)) if is_own_table(full) => self.own_table(full, locking)?,
+            _ => self.find_rows(name)?,
+        };
+        self.check_stored(&table, shown, locking.of_table(shown).is_some())?;
+        self.note_table(&table);
+        self.note_order(&table);
+        if !is_list_of_objects(&table.name) {
+            self.need_table(&table, Privileges::SELECT);
+        }
+        self.note_locked(&table, shown, locking);
+        if locking.of_table(shown).is_some() {
+            self.need_table(&table, Privileges::UPDATE);
+        }
+        let mut scope = table_scope(&table, shown);
+        self.restrict(&mut scope, &table.name);
+        let lock = locking.of_table(shown);
+        let commands: &[PolicyCommand] = match lock.is_some() || locking.at_once.is_some() {
+            true => &[PolicyCommand::Update, PolicyCommand::Select],
+            false => &[PolicyCommand::Select],
+        };
+        let rows = Rel::Table {
+            table: table.clone(),
+            lock,
+        };
+        Ok((self.guarded(&table, rows, commands)?, scope))
     }
 }
 
@@ -554,6 +650,13 @@ fn joined(kind: JoinKind, left: Rel, right: Rel, on: Vec<Expr>) -> Rel {
         left: Box::new(left),
         right: Box::new(right),
         on,
+    }
+}
+
+fn refuse_sample(there: bool) -> Result<(), SqlError> {
+    match there {
+        true => Err(unsupported("TABLESAMPLE")),
+        false => Ok(()),
     }
 }
 

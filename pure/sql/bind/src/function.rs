@@ -35,6 +35,7 @@ impl Binder<'_> {
             over,
             within_group,
         } = function;
+        let written = name;
         let (schema, name) = self.name_of(name)?;
         self.no(*uses_odbc_syntax, "{")?;
         self.no(!matches!(parameters, FunctionArguments::None), "(")?;
@@ -47,6 +48,16 @@ impl Binder<'_> {
             };
         }
         known_schema(self.cx.database, schema.as_deref())?;
+        if over.is_none()
+            && filter.is_none()
+            && within_group.is_empty()
+            && !expr::aggregate::is_aggregate(&name)
+            && !window::is_window_function(&name)
+            && name != "grouping"
+            && let Some(call) = self.routine_call((schema.as_deref(), &name), written, args)?
+        {
+            return Ok(call);
+        }
         let call = AggregateCall {
             arguments: args,
             filter: filter.as_deref(),
@@ -71,23 +82,64 @@ impl Binder<'_> {
         if filter.is_some() {
             return Err(only_aggregates(&name, "FILTER"));
         }
-        self.scalar_call(&name, args)
+        self.scalar_call(&name, written, args)
     }
 
     /// A call that is none of an aggregate or window function.
-    fn scalar_call(&mut self, name: &str, args: &FunctionArguments) -> Result<Expr, SqlError> {
-        if let Some(call) = self.call_of_rows(name, args)? {
+    fn scalar_call(
+        &mut self,
+        name: &str,
+        written: &ast::ObjectName,
+        args: &FunctionArguments,
+    ) -> Result<Expr, SqlError> {
+        if let Some(call) = self.call_by_name(name, args)? {
             return Ok(call);
+        }
+        // The row that it takes is no value here.
+        if name.starts_with("json") && name.contains("_populate_record") {
+            refuse_unbuilt(name)?;
         }
         let args = self.plain_arguments(name, args)?;
-        if let Some(call) = self.sequence_call(name, &args)? {
-            return Ok(call);
-        }
+        let since = self.listed_calls();
         let bound = args.iter().enumerate().map(|(i, arg)| match name {
             "coalesce" if i > 0 => self.optionally(|binder| binder.argument(name, arg)),
             _ => self.argument(name, arg),
         });
         let bound = bound.collect::<Result<Vec<_>, _>>()?;
+        if name == "coalesce" {
+            self.refuse_listed(since, "COALESCE")?;
+        }
+        self.call_of_values(name, written, bound)
+    }
+
+    /// A call whose arguments are bound in a way of their own; it has a frame of its own because
+    /// calls nest deeply.
+    fn call_by_name(
+        &mut self,
+        name: &str,
+        args: &FunctionArguments,
+    ) -> Result<Option<Expr>, SqlError> {
+        if let Some(call) = self.call_of_rows(name, args)? {
+            return Ok(Some(call));
+        }
+        if let Some(value) = self.session_value(name)? {
+            return Ok(Some(value));
+        }
+        let args = self.plain_arguments(name, args)?;
+        let is_array = |arg: &&Ast| super::routine::variadic_array(arg).is_some();
+        if args.iter().any(is_array) {
+            return Err(unsupported("VARIADIC in a call of this function")
+                .hint("Functions in SQL take arrays so."));
+        }
+        self.sequence_call(name, &args)
+    }
+
+    fn call_of_values(
+        &mut self,
+        name: &str,
+        written: &ast::ObjectName,
+        bound: Vec<Expr>,
+    ) -> Result<Expr, SqlError> {
         if let Some(call) = self.effect(name, &bound)? {
             return Ok(call);
         }
@@ -99,7 +151,17 @@ impl Binder<'_> {
             return self.listed_rows(name, bound);
         }
         refuse_unbuilt(name)?;
-        let call = resolve::function(name, bound)?;
+        let own = !self.cx.database.functions.is_empty();
+        let values = own.then(|| bound.clone());
+        let call = match (resolve::function(name, bound), values) {
+            (Err(error), Some(values)) if error.state() == SqlState::UNDEFINED_FUNCTION => {
+                match self.overloaded(name, written, values)? {
+                    Some(call) => return Ok(call),
+                    None => return Err(error),
+                }
+            }
+            (call, _) => call?,
+        };
         self.sizes |= is_size(&call);
         self.note(&call);
         self.computed(call)
@@ -143,7 +205,7 @@ impl Binder<'_> {
             }
             return Ok(Ok(self.volatile_call(CallKind::Notify(bound), Type::Text)));
         }
-        Ok(Err(bound))
+        self.object_call(name, bound)
     }
 
     /// A call that waits, or does something to another session.
@@ -163,6 +225,20 @@ impl Binder<'_> {
                     Signal::Terminate => "must be superuser to end a session",
                 });
                 (CallKind::Signal(pid, signal), Type::Bool)
+            }
+            ("pg_reload_conf", _, []) => {
+                // Settings are those of sessions, roles and databases: they are there at once.
+                self.need_superuser("permission denied for function pg_reload_conf");
+                return Ok(Some(Expr::Const(Datum::Bool(true), Type::Bool)));
+            }
+            ("pg_stat_statements_reset", ..) if args.len() <= 3 => {
+                let types = [Type::Oid, Type::Oid, Type::Int8];
+                let typed = args.iter().zip(types);
+                let typed = typed.map(|(arg, ty)| self.explicit(arg.clone(), ty));
+                let typed = typed.collect::<Result<Vec<_>, _>>()?;
+                typed.iter().for_each(|arg| self.note(arg));
+                self.need_superuser("permission denied for function pg_stat_statements_reset");
+                (CallKind::ForgetStatements(typed), Type::Text)
             }
             _ => return Ok(None),
         };
@@ -204,7 +280,7 @@ impl Binder<'_> {
     }
 
     /// The arguments of a call that is none of an aggregate.
-    fn plain_arguments<'a>(
+    pub(super) fn plain_arguments<'a>(
         &self,
         name: &str,
         args: &'a FunctionArguments,
@@ -248,7 +324,11 @@ impl Binder<'_> {
                     name: _,
                     arg: _,
                     operator: _,
-                } => Err(unsupported("named arguments")),
+                } => Err(resolve::absent_function(name).unwrap_or_else(|| {
+                    let message =
+                        format!("function {name} with arguments by these names does not exist");
+                    SqlError::new(SqlState::UNDEFINED_FUNCTION, message)
+                })),
             })
             .collect()
     }
@@ -340,35 +420,46 @@ impl Binder<'_> {
             .into_iter()
             .map(|arg| self.expr(arg))
             .collect::<Result<Vec<_>, _>>()?;
-        let call = resolve::function(name, args)?;
+        let call = resolve::function(of_bits(name, &args), args)?;
         self.note(&call);
         Ok(Some(call))
     }
 }
 
+/// The function of a construct: `strpos` is of texts only.
+fn of_bits<'n>(name: &'n str, args: &[Expr]) -> &'n str {
+    let is_bits = |arg: &Expr| matches!(arg.ty(), Type::Bit(_) | Type::Varbit(_));
+    match name {
+        "strpos" if args.iter().any(is_bits) => "position",
+        other => other,
+    }
+}
+
 /// Refuses functions that are not there yet.
 pub(super) fn refuse_unbuilt(name: &str) -> Result<(), SqlError> {
-    let is_path = name.starts_with("jsonb_path_");
     let is_record = name.starts_with("json")
         && (name.contains("_populate_record") || name.contains("_to_record"));
-    if name == "regexp_matches" {
-        return Err(unsupported(name).hint("Use regexp_match, which gives the first match."));
-    }
-    if name == "current_time" {
-        return Err(unsupported(name).hint("Use LOCALTIME, which has no time zone."));
-    }
-    match (is_path, is_record) {
-        (true, _) => {
-            let hint = "Use the operators ->, #> and @>, or jsonb_array_elements in FROM.";
-            Err(unsupported(name).hint(hint))
+    match is_record {
+        true if name.contains("_to_record") => {
+            let message = format!("could not determine row type for result of {name}");
+            Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint(
+                "Provide a non-null record argument, or call the function in the FROM clause using \
+                 a column definition list.",
+            ))
         }
-        (_, true) => Err(unsupported(name).hint("Use ->> and a cast for each column.")),
-        _ => Ok(()),
+        true => {
+            let hint = format!("Call it in FROM: SELECT * FROM {name}(..).");
+            Err(unsupported(&format!("{name} outside of FROM")).hint(hint))
+        }
+        false => Ok(()),
     }
 }
 
 /// The error of a clause that calls of aggregates have.
-fn only_aggregates(name: &str, clause: &str) -> SqlError {
+pub(super) fn only_aggregates(name: &str, clause: &str) -> SqlError {
+    if let Some(error) = resolve::absent_function(name) {
+        return error;
+    }
     let message = format!("{clause} specified, but {name} is not an aggregate function");
     SqlError::new(SqlState::WRONG_OBJECT_TYPE, message)
 }
@@ -402,5 +493,70 @@ fn signal_of(name: &str) -> Option<Signal> {
         "pg_cancel_backend" => Some(Signal::Cancel),
         "pg_terminate_backend" => Some(Signal::Terminate),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use functions::json::JsonRows;
+
+    /// pg_proc as it was recorded from PostgreSQL.
+    const PROCS: &str = include_str!("../../pg_catalog/src/procs.txt");
+
+    /// Functions that are bound in a way of their own.
+    const OWN: [&str; 29] = [
+        "array_to_json",
+        "currval",
+        "enum_first",
+        "enum_in",
+        "enum_last",
+        "enum_out",
+        "enum_range",
+        "json_build_array",
+        "json_build_object",
+        "jsonb_build_array",
+        "jsonb_build_object",
+        "lastval",
+        "lo_export",
+        "lo_import",
+        "mode",
+        "percentile_cont",
+        "percentile_disc",
+        "pg_cancel_backend",
+        "pg_notify",
+        "pg_reload_conf",
+        "pg_sequence_last_value",
+        "pg_terminate_backend",
+        "pg_typeof",
+        "row_to_json",
+        "setval",
+        "to_json",
+        "to_jsonb",
+        "loread",
+        "lowrite",
+    ];
+
+    fn is_there(name: &str) -> bool {
+        resolve::is_known(name)
+            || Type::named(name).is_some_and(|ty| ty != Type::InternalChar)
+            || expr::aggregate::is_aggregate(name)
+            || window::is_window_function(name)
+            || gives_rows(name)
+            || JsonRows::named(name).is_some()
+            || advisory::Call::named(name).is_some()
+            || name.starts_with("lo_")
+            || OWN.contains(&name)
+    }
+
+    #[test]
+    fn what_postgresql_has_is_there_or_absent() {
+        let names = PROCS.lines().map(|line| line.split(' ').nth(1));
+        let names = names.map(|name| name.expect("a line has a name"));
+        let is_absent = |name: &str| resolve::absent_function(name).is_some();
+        let neither = names.filter(|name| !is_there(name) && !is_absent(name));
+        assert_eq!(neither.collect::<Vec<_>>(), Vec::<&str>::new(), "neither");
+        let both = resolve::absent_functions().filter(|name| is_there(name));
+        assert_eq!(both.collect::<Vec<_>>(), Vec::<&str>::new(), "both");
     }
 }

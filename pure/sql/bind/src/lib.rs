@@ -7,13 +7,19 @@
 #![warn(missing_docs)]
 
 mod aggregate;
+pub mod body;
 mod calls;
+mod carried;
 mod change;
+mod check_option;
 mod clauses;
+mod composite;
 mod computed;
 mod conflict;
 mod constraints;
 mod dml;
+mod domain;
+mod exploded;
 mod expr;
 mod form;
 mod from;
@@ -21,20 +27,26 @@ mod function;
 mod group;
 mod implied;
 mod join;
+mod listed;
 mod locked;
 mod merge;
 mod names;
 mod needs;
+pub mod objects;
 mod over;
 mod part;
 mod path;
+mod policy;
 mod predicate;
+mod record;
 mod recursive;
 pub mod rel;
+pub mod routine;
 mod row;
 pub mod scope;
 mod select;
 mod sequence;
+mod sequence_call;
 mod set;
 mod sets;
 mod table_function;
@@ -45,7 +57,7 @@ mod with;
 mod within;
 
 pub use computed::{Kept, key_name};
-pub use conflict::{Conflict, ConflictAction};
+pub use conflict::{Conflict, ConflictAction, check_arbiter};
 pub use dml::{BoundAssignment, BoundInsert, BoundWrite};
 pub use expr::check_collation;
 pub use implied::implies;
@@ -64,13 +76,15 @@ use ::expr::resolve::enums;
 use ::expr::{Expr, zoned};
 use base::{Datum, OutColumn, SqlError, SqlState, TableId, Type};
 use catalog::{Catalog, Database};
-use core::cell::{Cell, RefCell};
+use core::cell::{Cell, OnceCell, RefCell};
+use listed::ListedRows;
 pub use parse::unsupported;
 use parse::{Source, Statement, too_complex};
 use rel::{Aggregate, Binds, Call, Init, InitValue, Rel};
+pub use rights::Viewer;
 use scope::Scope;
+use statistics::TableValues;
 use std::sync::Arc;
-use table_function::ListedRows;
 
 /// What planning needs to know.
 pub struct PlanCx<'a> {
@@ -80,12 +94,49 @@ pub struct PlanCx<'a> {
     pub database: &'a Arc<Database>,
     /// Types of `$1..` that the client declared; `Unknown`: infer.
     pub param_types: &'a [Type],
+    /// Names of the first of them, in statements of PL/pgSQL: what is no column may be one.
+    pub param_names: &'a [ParamName],
     /// The time zone of the session ([`zoned::of_setting`]).
     pub zone: &'a str,
     /// The schemas in which names without a schema are looked up ([`catalog::Names::path`]).
     pub path: &'a [u32],
+    /// Whose policies concern the rows.
+    pub viewer: Viewer,
     /// Rows of a table in the whole cluster, as far as they are known.
     pub rows: &'a dyn Fn(TableId) -> Option<u64>,
+    /// What is known of the values of a table.
+    pub values: &'a dyn Fn(TableId) -> Option<Arc<TableValues>>,
+    /// The paths of functions that set their own.
+    pub paths: Paths,
+}
+
+/// Lists of schemas that live as long as the planning of a statement: each with the next one.
+#[derive(Default)]
+pub struct Paths(OnceCell<Box<(Vec<u32>, Paths)>>);
+
+impl Paths {
+    /// Keeps one more, unless it is there.
+    fn keep(&self, path: Vec<u32>) -> &[u32] {
+        let mut here = self;
+        loop {
+            let kept = here
+                .0
+                .get_or_init(|| Box::new((path.clone(), Paths::default())));
+            if kept.0 == path {
+                return &kept.0;
+            }
+            here = &kept.1;
+        }
+    }
+}
+
+/// A name that a statement may use for a parameter.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ParamName {
+    /// What stands in front of it.
+    pub qualifier: Option<String>,
+    /// The name; empty: the parameter has none.
+    pub name: String,
 }
 
 /// The first field of an [`Expr::Outer`] that stands for an aggregate while its query is bound.
@@ -163,6 +214,8 @@ pub(crate) enum Untyped {
 pub struct Binder<'a> {
     pub cx: &'a PlanCx<'a>,
     source: Source,
+    /// That of the statement itself, unless a text of the catalog is being bound.
+    own_source: Option<Source>,
     /// The schemas in which names are looked up now.
     path: &'a [u32],
     /// Schemas whose names the statement has written.
@@ -182,6 +235,8 @@ pub struct Binder<'a> {
     chained: u32,
     /// A query has FOR UPDATE or FOR SHARE.
     pub locks: bool,
+    /// Tables of which it locks rows.
+    pub locked: Vec<TableId>,
     /// The name of the first column of the scalar subquery that was bound last.
     subquery_name: String,
     /// The queries of WITH clauses whose names can be used here, innermost last.
@@ -198,18 +253,26 @@ pub struct Binder<'a> {
     untyped: Untyped,
     /// A function asks how much memory rows take up.
     pub sizes: bool,
+    /// What it does with large objects.
+    pub objects: objects::ObjectUse,
     /// The session's time zone; empty for UTC.
     pub zone: Box<str>,
     /// The numbers of rows of tables have decided how it is planned.
     pub by_rows: bool,
+    /// It reads what the session alone knows: its statements, its cursors.
+    pub reads_session: bool,
     /// Constants have decided which index it reads.
     pub by_values: bool,
     /// What binding and planning have looked at: names, expressions, conditions, inputs of joins.
     pub work: u64,
     /// The parts that its WITH clause names.
     pub parts: Vec<BoundPart>,
+    /// The tables in it of which columns are seen elsewhere than at their places.
+    pub reordered: Vec<Arc<catalog::Table>>,
     /// The views in it.
     views: view::Views,
+    /// The functions in SQL whose bodies are put in.
+    routines: routine::Routines,
     /// What it needs to be allowed.
     pub needs: rights::Needs,
     /// What a change of the schema needs, apart from what the catalog asks for.
@@ -225,6 +288,7 @@ impl<'a> Binder<'a> {
         Binder {
             cx,
             source: statement.source().clone(),
+            own_source: Some(statement.source().clone()),
             path: cx.path,
             used_schemas: RefCell::default(),
             next_slot: count as u32,
@@ -236,6 +300,7 @@ impl<'a> Binder<'a> {
             depth: 0,
             chained: 0,
             locks: false,
+            locked: Vec::new(),
             named: Vec::new(),
             named_uses: 0,
             inherited: None,
@@ -244,12 +309,16 @@ impl<'a> Binder<'a> {
             untyped: Untyped::Text,
             subquery_name: String::new(),
             sizes: false,
+            objects: objects::ObjectUse::None,
             zone: cx.zone.into(),
             by_rows: false,
+            reads_session: false,
             by_values: false,
             work: 0,
             parts: Vec::new(),
+            reordered: Vec::new(),
             views: view::Views::default(),
+            routines: routine::Routines::default(),
             needs: rights::Needs::default(),
             needs_of_change: rights::Needs::default(),
         }
@@ -356,6 +425,7 @@ impl<'a> Binder<'a> {
         ::expr::walk::map(expr, &mut |node| {
             zoned::read_literal(node, &self.zone);
             self.read_label(node);
+            composite::settle_row(node);
             let Expr::Param(index, ty) = node else { return };
             let Some(known) = self.params.get(*index as usize) else {
                 return;
@@ -377,9 +447,16 @@ impl<'a> Binder<'a> {
         let Some((label, id, literal)) = enums::constant(node) else {
             return;
         };
-        let found = self.cx.database.enum_by_id(id);
-        match found.map(|found| found.place_of(label)) {
-            Some(Ok(place)) => *node = Expr::Const(Datum::Int(place), Type::Enum(id)),
+        let ty = node.ty();
+        let read = match ty {
+            Type::Composite(_) => self.read_row(ty, label),
+            _ => {
+                let found = self.cx.database.enum_by_id(id);
+                found.map(|found| found.place_of(label).map(Datum::Int))
+            }
+        };
+        match read {
+            Some(Ok(value)) => *node = Expr::Const(value, ty),
             Some(Err(error)) if literal => drop(self.no_label.replace(Some(error))),
             // Where it is reached, it fails.
             Some(Err(_)) | None => {}

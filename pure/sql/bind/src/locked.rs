@@ -54,6 +54,11 @@ impl Locked {
     pub(super) fn check(&self, rel: &Rel) -> Result<(), SqlError> {
         match rel {
             Rel::Table { .. } => Ok(()),
+            Rel::Filter {
+                input,
+                conditions: _,
+                secure: true,
+            } if matches!(**input, Rel::Table { .. }) => Ok(()),
             _ => Err(refusal(self.at_once.words(), "more than one table")),
         }
     }

@@ -7,7 +7,7 @@ use super::rel::{Call, JoinKind, Rel};
 use super::scope::Scope;
 use super::{Binder, ELSEWHERE, conjuncts, place_calls};
 use base::{SqlError, SqlState, Type};
-use catalog::Table;
+use catalog::{PolicyCommand, Table};
 use expr::Expr;
 use parse::{MergeAction, MergeStatement, MergeWhen};
 use rights::Privileges;
@@ -64,6 +64,8 @@ impl Binder<'_> {
             rows: _,
             scope: target,
             is_view,
+            by: _,
+            checks: _,
         } = self.written(target, first_change(clauses))?;
         if is_view {
             let message = format!("cannot execute MERGE on relation \"{alias}\"");
@@ -97,7 +99,13 @@ impl Binder<'_> {
         }
         let rows = rows.applied(self.take_calls());
         let clauses = bound.into_iter().map(|clause| clause.over(&rows));
-        let clauses = clauses.collect();
+        let mut clauses: Vec<BoundWhen> = clauses.collect();
+        for clause in &mut clauses {
+            if let BoundAction::Insert { slot: _, source } = &mut clause.action {
+                let rows = core::mem::replace(source, Rel::One);
+                *source = self.guarded_source(&table, None, rows, false)?;
+            }
+        }
         Ok(BoundMerge {
             table,
             rows,
@@ -121,6 +129,7 @@ impl Binder<'_> {
             table: table.clone(),
             lock: clauses.iter().any(changes).then_some(LockMode::Exclusive),
         };
+        let target = self.guarded(table, target, &[PolicyCommand::Select])?;
         let kind = match clauses.iter().all(|when| when.matched) {
             true => JoinKind::Inner,
             false => JoinKind::Right,
@@ -159,13 +168,17 @@ impl Binder<'_> {
             .for_each(|condition| place_calls(condition, columns));
         let action = match action {
             MergeAction::Nothing => OpenAction::Ready(BoundAction::Nothing),
-            MergeAction::Delete => OpenAction::Ready(BoundAction::Delete),
+            MergeAction::Delete => {
+                self.guarded_match(table, None, &mut condition, columns)?;
+                OpenAction::Ready(BoundAction::Delete)
+            }
             MergeAction::Update(assignments) => {
                 self.level().aggregates_in = Some("UPDATE");
                 let mut bound = self.assignments(table, assignments)?;
                 self.level().aggregates_in = ELSEWHERE;
                 let values = bound.iter_mut();
                 values.for_each(|assignment| place_calls(&mut assignment.value, columns));
+                self.guarded_match(table, Some(&mut bound), &mut condition, columns)?;
                 OpenAction::Ready(BoundAction::Update(bound))
             }
             MergeAction::Insert {
@@ -174,7 +187,7 @@ impl Binder<'_> {
                 overriding,
             } => {
                 let before = self.take_calls();
-                let given = self.insert_columns(table, columns)?;
+                let given = self.insert_columns(table, columns, &[])?;
                 self.need_columns(table, Privileges::INSERT, &given);
                 let none = Vec::new();
                 let values = values.as_ref();
@@ -187,7 +200,7 @@ impl Binder<'_> {
                 };
                 self.level().aggregates_in = Some("VALUES");
                 let values = values.unwrap_or(&none);
-                let row = self.value_row(table, given, values, *overriding)?;
+                let row = self.value_row(table, (given, &[]), values, *overriding)?;
                 self.level().aggregates_in = ELSEWHERE;
                 let calls = core::mem::replace(&mut self.level().calls, before);
                 let slot = self.new_slot();

@@ -6,7 +6,7 @@ use super::scope::{Found, SystemColumn, ident};
 use super::unsupported;
 use base::{Datum, SqlError, SqlState, Type};
 use expr::Expr;
-use expr::resolve;
+use expr::resolve::{self, Subscripted};
 use pg_catalog::names::check_parts;
 use sqlparser::ast::{self, Expr as Ast};
 use sqlparser::tokenizer::Span;
@@ -14,11 +14,40 @@ use sqlparser::tokenizer::Span;
 /// Names that are compared for one unit of work.
 const NAMES_PER_UNIT: u64 = 64;
 
+/// 42702 for the name of a column and of a variable.
+fn ambiguous(name: &str) -> SqlError {
+    let message = format!("column reference \"{name}\" is ambiguous");
+    SqlError::new(SqlState::AMBIGUOUS_COLUMN, message)
+        .detail("It could refer to either a PL/pgSQL variable or a table column.")
+}
+
+/// Adds one to a subscript that is not one of these, which stand for bounds that are left out.
+fn one_up(subscript: &mut Expr, open: (i64, i64)) -> Result<(), SqlError> {
+    if let Expr::Const(Datum::Int(at), _) = subscript
+        && (*at == open.0 || *at == open.1)
+    {
+        return Ok(());
+    }
+    let counted = core::mem::replace(subscript, Expr::null(Type::Int4));
+    *subscript = resolve::binary("+", counted, Expr::Const(Datum::Int(1), Type::Int4))?;
+    Ok(())
+}
+
 impl Binder<'_> {
     pub(super) fn identifier(&mut self, name: &ast::Ident) -> Result<Expr, SqlError> {
         let folded = ident(name);
+        let named = self.named_param(None, &folded);
         if let Some(found) = self.column(None, None, &folded, name.span)? {
-            return Ok(found);
+            return match named {
+                Some(_) => Err(ambiguous(&folded).at(self.position(name.span))),
+                None => Ok(found),
+            };
+        }
+        if let Some(named) = named {
+            return Ok(named);
+        }
+        if let Some(row) = self.row_of_relation(&folded)? {
+            return Ok(row);
         }
         if name.quote_style.is_none() && folded == "default" {
             let message = "DEFAULT is not allowed in this context";
@@ -30,6 +59,18 @@ impl Binder<'_> {
         );
         let position = self.position(name.span);
         Err(self.with_similar(error, None, &folded).at(position))
+    }
+
+    /// The parameter of this name, in the statement itself: not in a view or a body that it uses.
+    fn named_param(&self, qualifier: Option<&str>, name: &str) -> Option<Expr> {
+        let names = self.cx.param_names;
+        let own = self.own_source.as_ref();
+        if names.is_empty() || !own.is_some_and(|own| self.source.is(own)) || self.is_in_routine() {
+            return None;
+        }
+        let mut names = names.iter();
+        let at = names.position(|it| it.qualifier.as_deref() == qualifier && it.name == name)?;
+        Some(Expr::Param(at as u32, self.cx.param_types[at]))
     }
 
     fn with_similar(&self, error: SqlError, relation: Option<&str>, name: &str) -> SqlError {
@@ -53,6 +94,15 @@ impl Binder<'_> {
             _ => unreachable!("a compound name has several parts"),
         };
         let schema = self.schema_number(schema);
+        if schema.is_none()
+            && !self
+                .levels
+                .iter()
+                .any(|level| level.scope.relations.contains(relation))
+            && let Some(named) = self.named_param(Some(relation), name)
+        {
+            return Ok(named);
+        }
         match self.column(schema, Some(relation), name, span)? {
             Some(found) => {
                 if let Some(schema) = schema {
@@ -121,10 +171,7 @@ impl Binder<'_> {
                 }
             };
             self.note_column(origin);
-            if depth + 1 == self.levels.len() {
-                return Ok(Some(found));
-            }
-            return Ok(Some(self.capture(depth, found)));
+            return Ok(Some(self.argument_value(depth, found)));
         }
         Ok(None)
     }
@@ -152,7 +199,7 @@ impl Binder<'_> {
         root: &Ast,
         chain: &[ast::AccessExpr],
     ) -> Result<Expr, SqlError> {
-        use ast::{AccessExpr, Subscript};
+        use ast::AccessExpr;
         // The library reads `t.c[1]` as access to `t`.
         let mut parts = Vec::new();
         if let Ast::Identifier(first) = root {
@@ -165,16 +212,94 @@ impl Binder<'_> {
             parts.push(name.clone());
             rest = &rest[1..];
         }
-        let mut value = if parts.len() > 1 {
+        let whole = match parts.is_empty() {
+            true => match self.column_of_call(root, rest)? {
+                Some(column) => Some(column),
+                None => self.column_of_row(root, rest),
+            },
+            false => None,
+        };
+        let mut value = if let Some(column) = whole {
+            rest = &rest[1..];
+            column
+        } else if parts.len() > 1 {
             self.compound(&parts)?
         } else {
             self.expr(root)?
         };
-        for access in rest {
-            value = match access {
+        while let Some(at) = rest
+            .iter()
+            .position(|one| matches!(one, AccessExpr::Dot(_)))
+        {
+            if at > 0 {
+                value = self.subscripted(value, &rest[..at])?;
+            }
+            value = match &rest[at] {
+                AccessExpr::Dot(Ast::Identifier(name)) => {
+                    let place = self.position(name.span);
+                    let found = self.field_named(&value, &ident(name));
+                    found.map_err(|error| super::at(error, place))?
+                }
+                _ => {
+                    let message = "row expansion via \"*\" is not supported here";
+                    return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+                }
+            };
+            rest = &rest[at + 1..];
+        }
+        match rest.is_empty() {
+            true => Ok(value),
+            false => self.subscripted(value, rest),
+        }
+    }
+
+    /// `(relation).column`: the column.
+    fn column_of_row(&mut self, root: &Ast, chain: &[ast::AccessExpr]) -> Option<Expr> {
+        let Ast::Identifier(relation) = super::expr::unwrapped(root) else {
+            return None;
+        };
+        let ast::AccessExpr::Dot(Ast::Identifier(name)) = chain.first()? else {
+            return None;
+        };
+        let (columns, _) = self.row_columns(&ident(relation))?;
+        let wanted = ident(name);
+        let mut columns = columns.into_iter();
+        columns
+            .find(|(own, _)| *own == wanted)
+            .map(|(_, value)| value)
+    }
+
+    /// A value with the subscripts behind it.
+    fn subscripted(&mut self, mut value: Expr, rest: &[ast::AccessExpr]) -> Result<Expr, SqlError> {
+        const OPEN: (i64, i64) = (i32::MIN as i64, i32::MAX as i64);
+        let mut places = self.places(rest, OPEN)?;
+        if Self::is_zero_based(&value) {
+            for place in &mut places {
+                match place {
+                    Subscripted::Item(index) => one_up(index, OPEN)?,
+                    Subscripted::Part(low, high) => {
+                        one_up(low, OPEN)?;
+                        one_up(high, OPEN)?;
+                    }
+                }
+            }
+        }
+        value = resolve::subscript(value, places)?;
+        Ok(value)
+    }
+
+    /// Subscripts; `open` stands for the bounds that are left out.
+    pub(super) fn places(
+        &mut self,
+        chain: &[ast::AccessExpr],
+        open: (i64, i64),
+    ) -> Result<Vec<Subscripted>, SqlError> {
+        use ast::{AccessExpr, Subscript};
+        let mut places = Vec::new();
+        for access in chain {
+            places.push(match access {
                 AccessExpr::Subscript(Subscript::Index { index }) => {
-                    let index = self.expr(index)?;
-                    self.subscript(value, index)?
+                    Subscripted::Item(self.expr(index)?)
                 }
                 AccessExpr::Subscript(Subscript::Slice {
                     lower_bound,
@@ -182,49 +307,27 @@ impl Binder<'_> {
                     stride: None,
                 }) => {
                     // A bound that is left out is the array's own.
-                    let bound = |this: &mut Self, bound: &Option<Ast>, open: i32| match bound {
+                    let bound = |this: &mut Self, bound: &Option<Ast>, open: i64| match bound {
                         Some(bound) => this.expr(bound),
-                        None => Ok(Expr::Const(Datum::Int(open.into()), Type::Int4)),
+                        None => Ok(Expr::Const(Datum::Int(open), Type::Int4)),
                     };
-                    let low = bound(self, lower_bound, i32::MIN)?;
-                    let high = bound(self, upper_bound, i32::MAX)?;
-                    resolve::subscript(value, low, Some(high))?
+                    let low = bound(self, lower_bound, open.0)?;
+                    Subscripted::Part(low, bound(self, upper_bound, open.1)?)
                 }
                 AccessExpr::Subscript(Subscript::Slice { .. }) => {
                     return Err(unsupported("an array slice with a stride"));
                 }
                 AccessExpr::Dot(_) => return Err(unsupported("access to a composite field")),
-            };
+            });
         }
-        Ok(value)
+        Ok(places)
     }
 
-    fn subscript(&mut self, value: Expr, index: Expr) -> Result<Expr, SqlError> {
-        let index = if self.is_zero_based(&value) {
-            resolve::binary("+", index, Expr::Const(Datum::Int(1), Type::Int4))?
-        } else {
-            index
-        };
-        resolve::subscript(value, index, None)
-    }
-
-    /// Positions of the system catalog's vectors (`int2vector`) count from 0.
-    pub(super) fn is_zero_based(&self, value: &Expr) -> bool {
-        let column_of = |column: &Expr| {
-            self.levels
-                .iter()
-                .rev()
-                .find_map(|level| level.scope.columns.iter().find(|c| c.expr == *column))
-        };
-        let column = match value {
-            Expr::Param(slot, _) => self
-                .levels
-                .iter()
-                .flat_map(|level| &level.captures)
-                .find(|(known, _)| known == slot)
-                .and_then(|(_, captured)| column_of(captured)),
-            other => column_of(other),
-        };
-        column.is_some_and(|column| pg_catalog::is_zero_based(column.origin.0, column.origin.1))
+    /// Whether positions count from 0: those of the system catalog's vectors do, also as arrays.
+    pub(super) fn is_zero_based(value: &Expr) -> bool {
+        match value {
+            Expr::Cast { arg, to, .. } if to.element().is_some() => Self::is_zero_based(arg),
+            other => other.ty().is_vector(),
+        }
     }
 }

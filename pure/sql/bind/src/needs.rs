@@ -1,13 +1,32 @@
 //! What the statement needs to be allowed is noted while it is bound.
 
 use super::Binder;
-use catalog::{Table, View};
+use catalog::objects::is_list_of_objects;
+use catalog::{Function, Table, View};
 use rights::{Need, ObjectKind, Privileges};
 use std::sync::Arc;
 
 impl Binder<'_> {
+    /// On whose behalf relations are used here: the view or the function, whose owner it is.
+    pub(super) fn by(&self) -> Option<u32> {
+        let view = self.views.inside.as_ref().map(|view| view.id.0);
+        view.or(self.routines.definer)
+    }
+
+    /// The statement calls a function.
+    pub(super) fn need_function(&mut self, function: &Function) {
+        self.needs.add(Need {
+            by: self.routines.definer,
+            relation: function.id,
+            kind: function.kind(),
+            name: function.name.as_str().into(),
+            wanted: Privileges::EXECUTE,
+            columns: Vec::new(),
+        });
+    }
+
     fn need(&mut self, relation: u32, kind: ObjectKind, name: &str, wanted: Privileges) {
-        let by = self.views.inside.as_ref().map(|view| view.id.0);
+        let by = self.by();
         self.needs.add(Need {
             by,
             relation,
@@ -61,10 +80,11 @@ impl Binder<'_> {
 
     /// The statement reads a column.
     pub(super) fn need_column(&mut self, (relation, attribute): (u32, i16)) {
+        self.views.is_read |= self.views.watched.contains(&relation);
         let Ok(place) = u16::try_from(attribute - 1) else {
             return;
         };
-        let by = self.views.inside.as_ref().map(|view| view.id.0);
+        let by = self.by();
         let mut known = self.needs.relations.iter_mut();
         let same = |need: &&mut Need| {
             need.relation == relation && need.by == by && need.wanted == Privileges::SELECT
@@ -78,6 +98,9 @@ impl Binder<'_> {
         // The target of an UPDATE or DELETE: its rows are read only if a column is.
         let mut tables = self.cx.database.tables.values();
         if let Some(table) = tables.find(|table| table.id.0 == relation) {
+            if is_list_of_objects(&table.name) {
+                return;
+            }
             let table = Arc::clone(table);
             self.need_table(&table, Privileges::SELECT);
         } else {

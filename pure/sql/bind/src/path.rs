@@ -2,8 +2,9 @@
 
 use super::Binder;
 use super::scope::object_name;
-use base::full_name::{full, schema_of};
+use base::full_name::{full, is_temporary, schema_of};
 use base::{SqlError, SqlState};
+use catalog::objects::is_own_table;
 use catalog::{Database, INFORMATION_SCHEMA, KEPT_PATH, Names, PG_CATALOG_SCHEMA, mark};
 use parse::Edit;
 use pg_catalog::path::{Meant, meant};
@@ -25,7 +26,9 @@ impl<'a> Binder<'a> {
     /// Binds a text that the catalog keeps: it means what it meant when it was made.
     pub fn kept<T>(&mut self, bind: impl FnOnce(&mut Self) -> T) -> T {
         let path = core::mem::replace(&mut self.path, KEPT_PATH);
+        let source = self.own_source.take();
         let bound = bind(self);
+        self.own_source = source;
         self.path = path;
         bound
     }
@@ -53,6 +56,14 @@ impl<'a> Binder<'a> {
     /// # Errors
     /// 3F000 for a schema that is not there, 42501 for one of the system.
     pub fn changed_name(&self, schema: Option<&str>, name: &str) -> Result<String, SqlError> {
+        let is_system = |meant: Meant| match meant {
+            Meant::System(_) => true,
+            Meant::Own(full) => is_own_table(&full),
+        };
+        if schema.is_none() && self.meant(None, name).is_some_and(is_system) {
+            let message = format!("permission denied: \"{name}\" is a system catalog");
+            return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+        }
         self.existing(schema, name, Database::has_relation)
     }
 
@@ -62,7 +73,7 @@ impl<'a> Binder<'a> {
     /// As [`Binder::changed_name`].
     pub fn changed_type(&self, schema: Option<&str>, name: &str) -> Result<String, SqlError> {
         self.existing(schema, name, |database, full| {
-            database.type_named(full).is_some()
+            database.type_named(full).is_some() || database.domains.contains_key(full)
         })
     }
 
@@ -92,18 +103,62 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// The full name of a relation that is to be made for the session alone.
+    ///
+    /// # Errors
+    /// 42P16 for another schema than that of the session; 3F000 for one that is not there.
+    pub fn new_temporary(&self, schema: Option<&str>, name: &str) -> Result<String, SqlError> {
+        let own = self.names().temporary();
+        let given = match schema {
+            Some(schema) => Some(self.named_schema(schema)?),
+            None => own,
+        };
+        match given {
+            Some(given) if own == Some(given) => Ok(full(given, name)),
+            _ => Err(not_temporary()),
+        }
+    }
+
+    /// Whether an object belongs to another session.
+    fn is_of_others(&self, schema: u32) -> bool {
+        is_temporary(schema) && !self.cx.path.contains(&schema)
+    }
+
+    /// # Errors
+    /// 0A000 for what another session has made for itself.
+    pub(super) fn check_session(&self, full: &str) -> Result<(), SqlError> {
+        match self.is_of_others(schema_of(full)) {
+            false => Ok(()),
+            true => {
+                let message = "cannot access temporary tables of other sessions";
+                Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message))
+            }
+        }
+    }
+
+    /// # Errors
+    /// 3F000 for a schema that is not there.
+    fn named_schema(&self, schema: &str) -> Result<u32, SqlError> {
+        self.names().schema(schema).ok_or_else(|| {
+            let message = format!("schema \"{schema}\" does not exist");
+            SqlError::new(SqlState::INVALID_SCHEMA, message)
+        })
+    }
+
     /// The full name of what is to be made.
     ///
     /// # Errors
-    /// 3F000 for a schema that is not there, 42501 for one of the system.
+    /// 3F000 for a schema that is not there, 42501 for one of the system, 42P16 for one of another
+    /// session.
     pub fn new_name(&self, schema: Option<&str>, name: &str) -> Result<String, SqlError> {
         let schema = match schema {
-            Some(schema) => self.cx.database.schema(schema).ok_or_else(|| {
-                let message = format!("schema \"{schema}\" does not exist");
-                SqlError::new(SqlState::INVALID_SCHEMA, message)
-            })?,
+            Some(schema) => self.named_schema(schema)?,
             None => self.names().first()?,
         };
+        if self.is_of_others(schema) {
+            let message = "cannot create relations in temporary schemas of other sessions";
+            return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
+        }
         if matches!(schema, PG_CATALOG_SCHEMA | INFORMATION_SCHEMA) {
             let schema = self.cx.database.schema_name(schema);
             let message = format!("permission denied to create \"{schema}.{name}\"");
@@ -116,7 +171,7 @@ impl<'a> Binder<'a> {
     /// # Errors
     /// 3F000 for a schema that is not there, 42501 for one of the system.
     fn own_schema(&self, schema: &str) -> Result<u32, SqlError> {
-        match self.cx.database.schema(schema) {
+        match self.names().schema(schema) {
             Some(PG_CATALOG_SCHEMA | INFORMATION_SCHEMA) => Err(refused(schema)),
             Some(schema) => Ok(schema),
             None => {
@@ -128,7 +183,7 @@ impl<'a> Binder<'a> {
 
     /// The number of a schema that stands before the name of a relation.
     pub(super) fn schema_number(&self, schema: Option<&str>) -> Option<u32> {
-        schema.map(|schema| self.cx.database.schema(schema).unwrap_or(NOWHERE))
+        schema.map(|schema| self.names().schema(schema).unwrap_or(NOWHERE))
     }
 
     /// A new view names a type.
@@ -162,7 +217,8 @@ impl<'a> Binder<'a> {
 
     /// A name that a statement writes with a schema needs USAGE of it.
     pub(super) fn use_schema(&self, schema: u32) {
-        if self.views.inside.is_some() || core::ptr::eq(self.path, KEPT_PATH) {
+        let own = is_temporary(schema) && self.cx.path.contains(&schema);
+        if own || self.views.inside.is_some() || core::ptr::eq(self.path, KEPT_PATH) {
             return;
         }
         let mut used = self.used_schemas.borrow_mut();
@@ -231,6 +287,12 @@ impl<'a> Binder<'a> {
         let (schema, name) = object_name(name);
         super::types::of_users(&self.names(), schema.as_deref(), &name)
     }
+}
+
+/// A relation for the session alone in a schema that stays.
+pub(crate) fn not_temporary() -> SqlError {
+    let message = "cannot create temporary relation in non-temporary schema";
+    SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message)
 }
 
 fn refused(schema: &str) -> SqlError {

@@ -82,10 +82,14 @@ impl Binder<'_> {
         let test = |value: Expr| Expr::IsNull(Box::new(value), negated);
         match unwrapped(inner) {
             Ast::Tuple(columns) => {
+                // Of a row in a row it is asked whether there is one.
                 let columns = columns.iter().map(|column| self.expr(column).map(test));
                 Ok(Expr::And(columns.collect::<Result<_, _>>()?))
             }
-            _ => Ok(test(self.expr(inner)?)),
+            _ => {
+                let value = self.expr(inner)?;
+                Ok(self.null_test(value, negated))
+            }
         }
     }
 

@@ -1,10 +1,11 @@
 //! WITH RECURSIVE: a query that reads its own rows. `a UNION [ALL] b`: the rows of `a` first, and
 //! then those that `b` makes of the rows that came last, until there are no new ones.
 
+use super::carried::Carried;
 use super::rel::{Call, InitValue, JoinKind, Rel};
 use super::with::Itself;
 use super::{Binder, BoundQuery};
-use base::{SqlError, SqlState, Type};
+use base::{OutColumn, SqlError, SqlState, Type};
 use expr::Expr;
 use expr::resolve::{self, Context};
 use sqlparser::ast::{Query, SetExpr, SetOperator, SetQuantifier};
@@ -49,6 +50,7 @@ impl Binder<'_> {
         name: &str,
         columns: &[String],
         query: &Query,
+        clauses: Option<&parse::Recursion>,
     ) -> Result<Option<BoundQuery>, SqlError> {
         let refused = |binder: &mut Self, error, query: &dyn Fn(&mut Self) -> _| {
             binder.begin_recursion(name, Itself::Refused(error));
@@ -57,7 +59,8 @@ impl Binder<'_> {
             bound
         };
         let Some(parts) = parts(query) else {
-            return refused(self, no_form(name), &|binder| binder.query(query)).map(Some);
+            let bound = refused(self, no_form(name), &|binder| binder.query(query))?;
+            return plain(bound, clauses);
         };
         let misplaced_here = misplaced(name, "within its non-recursive term");
         let base = refused(self, misplaced_here, &|binder| binder.set_expr(parts.base))?;
@@ -65,27 +68,31 @@ impl Binder<'_> {
             mut rel,
             columns: mut own,
         } = base;
-        for (i, column) in own.iter_mut().enumerate() {
-            (column.table, column.attribute) = (0, 0);
-            if column.ty == Type::Unknown {
-                column.ty = Type::Text;
-                if let Some(value) = rel.untyped(i as u32, Type::Text) {
-                    self.give_type(value, Type::Text, Context::Implicit)?;
-                }
-            }
-        }
+        self.settle_base(&mut rel, &mut own)?;
         let types: Vec<Type> = own.iter().map(|column| column.ty).collect();
         let slot = self.new_slot();
         let names = own.iter().enumerate();
         let names = names.map(|(i, c)| columns.get(i).unwrap_or(&c.name).clone());
-        let names = names.zip(types.clone()).collect();
+        let names: Vec<String> = names.collect();
+        let carried = clauses.map(|all| self.carried_by(&parts, all, (&names, &types)));
+        let carried = carried.transpose()?;
+        let mut names: Vec<(String, Type)> = names.into_iter().zip(types.clone()).collect();
+        let mut all = types.clone();
+        let mut step = None;
+        if let Some(carried) = &carried {
+            rel = carried.begun(rel, &types);
+            names.extend(carried.hidden());
+            all.extend(carried.hidden().map(|(_, ty)| ty));
+            own.extend(carried.columns());
+            step = Some(carried.step(parts.step, name)?);
+        }
         let itself = Itself::Rows {
             slot,
             columns: names,
         };
         self.begin_recursion(name, itself);
         let inits = self.inits.len();
-        let step = self.set_expr(parts.step);
+        let step = self.set_expr(step.as_ref().unwrap_or(parts.step));
         let uses = self.end_recursion();
         let step = step?;
         if uses == 0 {
@@ -96,7 +103,10 @@ impl Binder<'_> {
         }
         self.check_recursion(name, slot, &step.rel, inits)?;
         no_clauses(query)?;
-        let step = self.alike_step(name, step, &types)?;
+        let mut step = self.alike_step(name, step, &all)?;
+        if let Some(carried) = &carried {
+            step = carried.carried_on(step, &types)?;
+        }
         let rel = Rel::Recursive {
             slot,
             distinct: parts.distinct,
@@ -104,6 +114,35 @@ impl Binder<'_> {
             step: Box::new(step),
         };
         Ok(Some(BoundQuery { rel, columns: own }))
+    }
+
+    /// The columns that SEARCH and CYCLE add.
+    fn carried_by(
+        &mut self,
+        parts: &Parts<'_>,
+        clauses: &parse::Recursion,
+        (names, types): (&[String], &[Type]),
+    ) -> Result<Carried, SqlError> {
+        if !matches!(parts.base, SetExpr::Select(_) | SetExpr::Values(_)) {
+            let message =
+                "with a SEARCH or CYCLE clause, the left side of the UNION must be a SELECT";
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
+        self.carried(clauses, names, types)
+    }
+
+    /// Gives the columns of the first rows their types: what is open is text.
+    fn settle_base(&mut self, rel: &mut Rel, own: &mut [OutColumn]) -> Result<(), SqlError> {
+        for (i, column) in own.iter_mut().enumerate() {
+            (column.table, column.attribute) = (0, 0);
+            if column.ty == Type::Unknown {
+                column.ty = Type::Text;
+                if let Some(value) = rel.untyped(i as u32, Type::Text) {
+                    self.give_type(value, Type::Text, Context::Implicit)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The rows of a round with the types of the first rows.
@@ -164,6 +203,17 @@ impl Binder<'_> {
             return Err(misplaced(name, "within a subquery"));
         }
         check(name, slot, step)
+    }
+}
+
+/// A query that does not name itself has no clauses of recursive ones.
+fn plain(
+    bound: BoundQuery,
+    clauses: Option<&parse::Recursion>,
+) -> Result<Option<BoundQuery>, SqlError> {
+    match clauses {
+        None => Ok(Some(bound)),
+        Some(_) => Err(super::carried::not_recursive()),
     }
 }
 

@@ -4,6 +4,7 @@
 //! position. Subqueries and other calls that the evaluator cannot make itself are computed by
 //! [`Rel::Apply`], which appends their values as columns; so all other expressions are plain.
 
+use super::objects::ObjectCall;
 use base::{Datum, Type};
 use catalog::{Sequence, Table};
 use expr::Expr;
@@ -66,6 +67,8 @@ pub enum Rel {
     Filter {
         input: Box<Rel>,
         conditions: Vec<Expr>,
+        /// They are of policies: of other rows nothing may be seen, by errors either.
+        secure: bool,
     },
     /// One column per expression.
     Project { input: Box<Rel>, exprs: Vec<Expr> },
@@ -150,7 +153,7 @@ pub type Bind = (u32, Expr);
 pub type Binds = Vec<Bind>;
 
 /// Functions that give rows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TableFunction {
     /// `generate_series(start, stop [, step])` over integers, numerics or timestamps.
     Series,
@@ -162,22 +165,31 @@ pub enum TableFunction {
     Scalar,
     /// The parts of a JSON value.
     Json(functions::json::JsonRows),
+    /// `regexp_matches(text, pattern [, flags])`
+    Matches,
+    /// Several functions, each with its number of arguments, side by side.
+    Together(Arc<[(TableFunction, usize)]>),
 }
 
 impl TableFunction {
     /// Number of columns of its rows.
-    pub fn width(self) -> usize {
+    pub fn width(&self) -> usize {
         match self {
             TableFunction::Json(rows) => rows.columns().len(),
-            TableFunction::Unnests(count) => usize::from(count),
+            TableFunction::Unnests(count) => usize::from(*count),
+            TableFunction::Together(all) => all.iter().map(|(one, _)| one.width()).sum(),
             _ => 1,
         }
     }
 
     /// Its name in plans.
-    pub fn name(self) -> String {
+    pub fn name(&self) -> String {
         match self {
             TableFunction::Json(rows) => rows.name(),
+            TableFunction::Together(all) => {
+                let names = all.iter().map(|(one, _)| one.name());
+                names.collect::<Vec<_>>().join(", ")
+            }
             other => format!("{other:?}"),
         }
     }
@@ -267,42 +279,14 @@ pub enum QueryUse {
         /// Of which rows the condition must be true.
         quantifier: Quantifier,
     },
-    /// All values of the one column as an array.
-    Array,
+    /// All values of the one column as an array; of arrays as one with a dimension more.
+    Array {
+        /// Whether the values are arrays.
+        of_arrays: bool,
+    },
 }
 
-/// What is asked of a sequence that the first argument names.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SequenceCall {
-    /// `nextval`.
-    Next,
-    /// `currval`.
-    Current,
-    /// `setval`: the number, and whether it counts as given.
-    Set,
-    /// `pg_sequence_last_value`: the last number that was given to a shard.
-    Last,
-    /// An array of the last number and of 1 if it was given, else 0.
-    State,
-}
-
-impl SequenceCall {
-    /// Whether the call changes the sequence.
-    pub fn writes(self) -> bool {
-        matches!(self, SequenceCall::Next | SequenceCall::Set)
-    }
-
-    /// One of these privileges on the sequence is needed.
-    pub fn wanted(self) -> &'static [&'static str] {
-        match self {
-            SequenceCall::Next => &["USAGE", "UPDATE"],
-            SequenceCall::Set => &["UPDATE"],
-            SequenceCall::Current | SequenceCall::Last | SequenceCall::State => {
-                &["USAGE", "SELECT"]
-            }
-        }
-    }
-}
+pub use crate::sequence_call::SequenceCall;
 
 /// Kinds of calls.
 #[derive(Clone, Debug)]
@@ -325,24 +309,46 @@ pub enum CallKind<R> {
     Sleep(Expr),
     /// Cancels or ends the session with this number.
     Signal(Expr, Signal),
+    /// Forgets what statements have cost, of the role, database and statement with these numbers;
+    /// 0: of all.
+    ForgetStatements(Vec<Expr>),
     /// Asks for advisory locks, or gives them back.
     Advisory(advisory::Call, Vec<Expr>),
     /// Tells the sessions that listen to a channel: its name and the text.
     Notify(Vec<Expr>),
+    /// Does something with a large object.
+    Object(ObjectCall, Vec<Expr>),
 }
 
 impl<R> CallKind<R> {
+    /// Whether the call does more than to give a value, so that it is made even if nobody reads it.
+    pub fn has_effect(&self) -> bool {
+        match self {
+            CallKind::Query { .. } | CallKind::Currval(_) => false,
+            CallKind::Nextval(_)
+            | CallKind::Sequence(..)
+            | CallKind::Sleep(_)
+            | CallKind::Signal(..)
+            | CallKind::ForgetStatements(_)
+            | CallKind::Advisory(..)
+            | CallKind::Notify(_)
+            | CallKind::Object(..) => true,
+        }
+    }
+
     /// The values that are compared with those of the query, or are arguments; the slots that are
     /// set from the outer row.
     fn outer(&self) -> (&[Expr], &[Bind]) {
         match self {
             CallKind::Query { usage, binds, .. } => match usage {
                 QueryUse::In(left) | QueryUse::Quantified { left, .. } => (left, binds),
-                QueryUse::Scalar | QueryUse::Exists | QueryUse::Array => (&[], binds),
+                QueryUse::Scalar | QueryUse::Exists | QueryUse::Array { .. } => (&[], binds),
             },
             CallKind::Sleep(arg) | CallKind::Signal(arg, _) => (core::slice::from_ref(arg), &[]),
             CallKind::Advisory(_, args)
+            | CallKind::ForgetStatements(args)
             | CallKind::Notify(args)
+            | CallKind::Object(_, args)
             | CallKind::Sequence(_, _, args) => (args, &[]),
             CallKind::Nextval(_) | CallKind::Currval(_) => (&[], &[]),
         }
@@ -354,13 +360,15 @@ impl<R> CallKind<R> {
         match self {
             CallKind::Query { usage, binds, .. } => match usage {
                 QueryUse::In(left) | QueryUse::Quantified { left, .. } => (left, binds),
-                QueryUse::Scalar | QueryUse::Exists | QueryUse::Array => (&mut [], binds),
+                QueryUse::Scalar | QueryUse::Exists | QueryUse::Array { .. } => (&mut [], binds),
             },
             CallKind::Sleep(arg) | CallKind::Signal(arg, _) => {
                 (core::slice::from_mut(arg), &mut [])
             }
             CallKind::Advisory(_, args)
+            | CallKind::ForgetStatements(args)
             | CallKind::Notify(args)
+            | CallKind::Object(_, args)
             | CallKind::Sequence(_, _, args) => (args, &mut []),
             CallKind::Nextval(_) | CallKind::Currval(_) => (&mut [], &mut []),
         }
@@ -417,8 +425,10 @@ impl<R> CallKind<R> {
             CallKind::Sequence(call, asks, args) => CallKind::Sequence(call, asks, args),
             CallKind::Sleep(seconds) => CallKind::Sleep(seconds),
             CallKind::Signal(pid, signal) => CallKind::Signal(pid, signal),
+            CallKind::ForgetStatements(args) => CallKind::ForgetStatements(args),
             CallKind::Advisory(call, args) => CallKind::Advisory(call, args),
             CallKind::Notify(args) => CallKind::Notify(args),
+            CallKind::Object(call, args) => CallKind::Object(call, args),
         })
     }
 }
@@ -546,6 +556,7 @@ impl Rel {
             Rel::Filter {
                 input: Box::new(self),
                 conditions,
+                secure: false,
             }
         }
     }
@@ -659,6 +670,7 @@ impl Rel {
             Rel::Filter {
                 input,
                 conditions: exprs,
+                secure: _,
             }
             | Rel::Expand {
                 input, keys: exprs, ..

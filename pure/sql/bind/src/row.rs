@@ -7,6 +7,9 @@ use expr::Expr;
 use expr::resolve::json;
 use sqlparser::ast::{self, Expr as Ast};
 
+/// Columns with their names.
+pub(super) type NamedColumns = Vec<(String, Expr)>;
+
 /// Whether a function takes rows.
 pub(super) fn takes_rows(name: &str) -> bool {
     matches!(
@@ -39,7 +42,11 @@ impl Binder<'_> {
             Ast::Tuple(items) => return self.constructed_row(items),
             _ => {}
         }
-        self.expr(ast)
+        let value = self.expr(ast)?;
+        match takes_rows(name) {
+            true => self.row_as_json(value),
+            false => Ok(value),
+        }
     }
 
     /// `ROW(a, b)`: its columns are called `f1`, `f2`.
@@ -55,12 +62,31 @@ impl Binder<'_> {
     /// The row of the relation of this name in this or an enclosing query; `None` if there is
     /// none, or a column has the name.
     pub(super) fn whole_row(&mut self, relation: &str) -> Result<Option<Expr>, SqlError> {
+        let Some((columns, missing)) = self.row_columns(relation) else {
+            return Ok(None);
+        };
+        let columns = columns.into_iter();
+        let values = columns.map(|(name, column)| Ok((name, json::value(column, Type::Json)?)));
+        let row = json::row(values.collect::<Result<Vec<_>, SqlError>>()?);
+        Ok(Some(match missing {
+            None => row,
+            Some(missing) => Expr::Case {
+                arms: vec![(missing, Expr::null(Type::Json))],
+                otherwise: Box::new(row),
+                ty: Type::Json,
+            },
+        }))
+    }
+
+    /// The columns of the relation of this name in this or an enclosing query, and what is true
+    /// where an outer join found no row of it.
+    pub(super) fn row_columns(&mut self, relation: &str) -> Option<(NamedColumns, Option<Expr>)> {
         let has_column = |scope: &Scope| {
             let mut columns = scope.columns.iter();
             columns.any(|c| c.name == relation && !c.shadowed)
         };
         if self.levels.iter().any(|level| has_column(&level.scope)) {
-            return Ok(None);
+            return None;
         }
         for depth in (0..self.levels.len()).rev() {
             let scope = &self.levels[depth].scope;
@@ -86,21 +112,15 @@ impl Binder<'_> {
                     true => column,
                     false => self.capture(depth, column),
                 };
-                values.push((name, json::value(column, Type::Json)?));
+                values.push((name, column));
             }
-            let row = json::row(values);
-            let missing = match present {
-                None => return Ok(Some(row)),
-                Some(missing) if is_own => missing,
-                Some(missing) => self.capture(depth, missing),
-            };
-            return Ok(Some(Expr::Case {
-                arms: vec![(missing, Expr::null(Type::Json))],
-                otherwise: Box::new(row),
-                ty: Type::Json,
-            }));
+            let missing = present.map(|missing| match is_own {
+                true => missing,
+                false => self.capture(depth, missing),
+            });
+            return Some((values, missing));
         }
-        Ok(None)
+        None
     }
 
     /// An argument `relation.*` of the function `name`.

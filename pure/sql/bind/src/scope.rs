@@ -288,7 +288,14 @@ impl Scope {
         };
         let value = match column {
             SystemColumn::TableOid => Expr::Const(Datum::Int(base.oid().into()), Type::Oid),
-            SystemColumn::Xmin => Expr::Call(Func::RowVersion, base.columns(*first), Type::Xid),
+            SystemColumn::Xmin => {
+                // Clients read that of the catalog as a number.
+                let ty = match base {
+                    Base::Table(_) => Type::Xid,
+                    Base::Catalog(_) => Type::Oid,
+                };
+                Expr::Call(Func::RowVersion, base.columns(*first), ty)
+            }
             SystemColumn::Ctid => Expr::Column(first + base.row_number()?, Type::Tid),
             SystemColumn::Other(name) => {
                 let error = unsupported(&format!("the system column {name}"));
@@ -341,8 +348,23 @@ impl Scope {
     }
 }
 
-/// The names of a table's columns.
+/// The names of a table's columns, in the order in which statements see them.
 pub(crate) fn table_scope(table: &Arc<Table>, alias: &str) -> Scope {
+    in_shown_order(placed_scope(table, alias), table)
+}
+
+/// Puts columns that are at their places into the order in which statements see them.
+fn in_shown_order(mut scope: Scope, table: &Table) -> Scope {
+    if table.is_reordered() {
+        let columns = core::mem::take(&mut scope.columns).into_iter().enumerate();
+        let mut columns: Vec<(usize, ScopeColumn)> = columns.collect();
+        columns.sort_by_key(|(place, _)| table.shown_at(*place));
+        scope.columns = columns.into_iter().map(|(_, column)| column).collect();
+    }
+    scope
+}
+
+fn placed_scope(table: &Arc<Table>, alias: &str) -> Scope {
     let columns = table
         .columns
         .iter()
@@ -365,13 +387,13 @@ pub(crate) fn table_scope(table: &Arc<Table>, alias: &str) -> Scope {
 /// As [`table_scope`] for conditions of the table itself, which may read columns that are still
 /// being filled.
 pub(crate) fn whole_scope(table: &Arc<Table>) -> Scope {
-    let mut scope = table_scope(table, own(&table.name));
+    let mut scope = placed_scope(table, own(&table.name));
     for (column, described) in scope.columns.iter_mut().zip(&table.columns) {
         if described.state == ColumnState::Filling {
             column.name.clone_from(&described.name);
         }
     }
-    scope
+    in_shown_order(scope, table)
 }
 
 /// The names of the columns of a relation of the system catalog.

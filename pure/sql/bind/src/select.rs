@@ -210,6 +210,7 @@ impl Binder<'_> {
             let message = "VALUES lists must all be the same length";
             return Err(SqlError::new(SqlState::SYNTAX, message));
         }
+        let clause = self.level().aggregates_in.replace("VALUES");
         let mut bound = rows
             .iter()
             .map(|row| {
@@ -218,6 +219,7 @@ impl Binder<'_> {
                     .collect::<Result<Vec<_>, _>>()
             })
             .collect::<Result<Vec<_>, _>>()?;
+        self.level().aggregates_in = clause;
         let mut types = Vec::new();
         for i in 0..width {
             let column: Vec<Type> = bound.iter().map(|row| row[i].ty()).collect();
@@ -312,7 +314,7 @@ impl Binder<'_> {
         rel = self.restricted(rel, selection)?;
         self.level().aggregates_in = None;
         self.window_clause(windows)?;
-        let (mut targets, listed) = self.listed_targets(projection, rel.width())?;
+        let mut targets = self.listed_targets(projection)?;
         let sort = order.iter();
         let sort = sort.map(|key| self.sort_target(&key.expr, &mut targets));
         let sort = sort.collect::<Result<Vec<_>, _>>()?;
@@ -324,10 +326,11 @@ impl Binder<'_> {
         };
         let calls = self.take_calls();
         let windows = core::mem::take(&mut self.level().windows);
-        let having = having.map(|it| self.condition(it, "HAVING")).transpose()?;
+        let having = self.having(having)?;
         let having_calls = self.take_calls();
         self.level().aggregates_in = ELSEWHERE;
-        let group = self.group_keys(group_asts, &mut targets, &calls)?;
+        let mut group = self.group_keys(group_asts, &mut targets, &calls)?;
+        let mut listed = self.take_listed(locking.clause)?;
         self.settle_targets(&mut targets, &untyped.of_query(distinct))?;
         let aggregates = core::mem::take(&mut self.level().aggregates);
         let mut parts = SelectParts {
@@ -341,16 +344,24 @@ impl Binder<'_> {
             groupings: core::mem::take(&mut self.level().groupings),
         };
         let grouped = !group_asts.is_empty() || !aggregates.is_empty() || parts.needs_groups();
-        let elsewhere = grouped || parts.windows.is_used() || locking.clause.is_some();
-        rel = self.with_rows(rel, listed, elsewhere, &parts.targets)?;
+        rel = self.rows_below(rel, &mut listed, &mut group.exprs, &mut parts)?;
         if grouped {
             refuse_locks(locking, !group_asts.is_empty(), parts.having.is_some())?;
             rel = self.grouped(rel, &scope, group, aggregates, &mut parts)?;
         }
         rel = self.over_groups(rel, locking, &mut parts)?;
+        rel = self.rows_above(rel, listed, &mut parts);
         let distinct = Distinctness::new(distinct, parts.distinct_on);
         let sort = parts.sort.into_iter().zip(order).collect();
         self.output(rel, parts.targets, sort, distinct, (window, locked))
+    }
+
+    fn having(&mut self, condition: Option<&Ast>) -> Result<Option<Expr>, SqlError> {
+        // No function in it gives rows.
+        let listed = self.level().listed.take();
+        let bound = condition.map(|it| self.condition(it, "HAVING"));
+        self.level().listed = listed;
+        bound.transpose()
     }
 
     /// The rows with the values of window functions and calls.

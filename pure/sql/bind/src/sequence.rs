@@ -23,6 +23,7 @@ fn asked(name: &str) -> Option<(SequenceCall, core::ops::RangeInclusive<usize>)>
     Some(match name {
         "nextval" => (SequenceCall::Next, 1..=1),
         "currval" => (SequenceCall::Current, 1..=1),
+        "lastval" => (SequenceCall::Newest, 0..=0),
         "setval" => (SequenceCall::Set, 2..=3),
         "pg_sequence_last_value" => (SequenceCall::Last, 1..=1),
         STATE => (SequenceCall::State, 1..=1),
@@ -37,9 +38,6 @@ impl Binder<'_> {
         name: &str,
         args: &[&Ast],
     ) -> Result<Option<Expr>, SqlError> {
-        if name == "lastval" {
-            return Err(unsupported(name).hint("Name the sequence: currval('sequence')."));
-        }
         let Some((call, counts)) = asked(name) else {
             return Ok(None);
         };
@@ -145,6 +143,7 @@ impl Binder<'_> {
             query,
             renamed: false,
             updatable: false,
+            check: None,
             columns: columns.into_iter().map(column).collect(),
             uses: Vec::new(),
         }))

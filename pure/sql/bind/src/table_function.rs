@@ -4,11 +4,11 @@ use super::from::Factor;
 use super::function::refuse_unbuilt;
 use super::rel::{Call, Rel, TableFunction};
 use super::scope::{Scope, ScopeColumn, ident, object_name};
-use super::target::Target;
-use super::{AGGREGATE, Binder, place_calls, unsupported};
-use base::{Datum, SqlError, SqlState, Type};
+use super::{Binder, place_calls, unsupported};
+use base::{ArrayKind, Datum, SqlError, SqlState, Type};
 use expr::resolve::{self, Context};
-use expr::{Expr, walk};
+use expr::{Expr, Func};
+use functions::RangeFunc;
 use functions::json::JsonRows;
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, TableAlias};
 
@@ -26,6 +26,24 @@ impl<'a> FunctionShape<'a> {
         FunctionShape { alias, ordinality }
     }
 
+    pub(super) fn alias(self) -> Option<&'a TableAlias> {
+        self.alias
+    }
+
+    /// For functions in SQL.
+    pub(super) fn refuse_numbers(self) -> Result<(), SqlError> {
+        match self.ordinality {
+            true => Err(unsupported("WITH ORDINALITY of a function in SQL")
+                .hint("Number its rows by row_number() OVER ().")),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether rows are numbered.
+    pub(super) fn is_numbered(self) -> bool {
+        self.ordinality
+    }
+
     /// For functions whose rows are not numbered.
     fn refuse_ordinality(self) -> Result<(), SqlError> {
         match self.ordinality {
@@ -37,56 +55,47 @@ impl<'a> FunctionShape<'a> {
     }
 }
 
-/// Where a function that gives rows may stand in the SELECT list, and the one that does.
-pub(super) struct ListedRows {
-    /// Columns of the row that it is computed from; its own value stands behind them.
-    width: u32,
-    found: Option<BoundFunction>,
-    /// Its rows are numbered, in a column of their own: `generate_subscripts` of its array.
-    numbered: bool,
-}
-
-impl ListedRows {
-    /// None has been found so far.
-    fn behind(width: u32) -> ListedRows {
-        ListedRows {
-            width,
-            found: None,
-            numbered: false,
+/// Whether the name is a word of the grammar for a value, which is a function without arguments in
+/// FROM, too.
+pub(super) fn is_value_word(name: &ast::ObjectName) -> bool {
+    const WORDS: [&str; 11] = [
+        "current_catalog",
+        "current_date",
+        "current_role",
+        "current_schema",
+        "current_time",
+        "current_timestamp",
+        "current_user",
+        "localtime",
+        "localtimestamp",
+        "session_user",
+        "user",
+    ];
+    match name.0.as_slice() {
+        [ast::ObjectNamePart::Identifier(word)] => {
+            word.quote_style.is_none() && WORDS.contains(&ident(word).as_str())
         }
-    }
-
-    /// Refuses rows that would be counted in another place than PostgreSQL does.
-    ///
-    /// # Errors
-    /// 0A000.
-    fn check<'e>(
-        &self,
-        elsewhere: bool,
-        mut targets: impl Iterator<Item = &'e Expr>,
-    ) -> Result<(), SqlError> {
-        let own = |node: &Expr| matches!(node, Expr::Column(at, _) if *at == self.width);
-        let chosen = |node: &Expr| {
-            matches!(node, Expr::Case { .. } | Expr::Coalesce(..)) && walk::any(node, &own)
-        };
-        let mut args = self.found.iter().flat_map(|found| &found.args);
-        let call = |node: &Expr| {
-            matches!(node, Expr::Subquery(..)) || matches!(node, Expr::Outer(AGGREGATE, ..))
-        };
-        if elsewhere
-            || args.any(|arg| walk::any(arg, &call))
-            || targets.any(|target| walk::any(target, &chosen))
-        {
-            return Err(not_in_list());
-        }
-        Ok(())
+        _ => false,
     }
 }
 
 /// Whether a function gives rows.
 pub(super) fn gives_rows(name: &str) -> bool {
-    let plain = ["generate_series", "generate_subscripts", "unnest"];
-    plain.contains(&name) || array_function(name).is_some() || JsonRows::named(name).is_some()
+    let plain = [
+        "generate_series",
+        "generate_subscripts",
+        "unnest",
+        "regexp_matches",
+    ];
+    let is_json = || match JsonRows::named(name) {
+        // Their columns are known in FROM alone.
+        Some(JsonRows::Records { .. }) | None => false,
+        Some(_) => true,
+    };
+    plain.contains(&name)
+        || array_function(name).is_some()
+        || super::exploded::is_exploded(name)
+        || is_json()
 }
 
 /// The function that gives as an array what this one gives as rows.
@@ -98,29 +107,17 @@ fn array_function(name: &str) -> Option<&'static str> {
     }
 }
 
-fn not_in_list() -> SqlError {
-    unsupported("a set-returning function outside of FROM")
-        .hint("Call it in FROM, which sees the tables before it.")
-}
-
 /// A function with its arguments, and the names and types of its columns.
-struct BoundFunction {
-    function: TableFunction,
-    args: Vec<Expr>,
-    columns: Vec<(Option<&'static str>, Type)>,
+pub(super) struct BoundFunction {
+    pub(super) function: TableFunction,
+    pub(super) args: Vec<Expr>,
+    pub(super) columns: Vec<(Option<&'static str>, Type)>,
 }
 
-impl BoundFunction {
-    fn is_unnest(&self) -> bool {
-        matches!(
-            self.function,
-            TableFunction::Unnest | TableFunction::Unnests(_)
-        )
-    }
-}
-
-/// `unnest` of an array, or of several side by side.
+/// `unnest` of an array, of several side by side, or of a multirange.
 fn bind_unnest(args: Vec<Expr>) -> Result<BoundFunction, SqlError> {
+    let args = args.into_iter().map(parts_of_multirange);
+    let args: Vec<Expr> = args.collect();
     let element = |arg: &Expr| {
         arg.ty().element().ok_or_else(|| {
             let message = format!("function unnest({}) does not exist", arg.ty().name());
@@ -140,26 +137,71 @@ fn bind_unnest(args: Vec<Expr>) -> Result<BoundFunction, SqlError> {
     })
 }
 
+/// A multirange as the array of its ranges; others as they are.
+fn parts_of_multirange(arg: Expr) -> Expr {
+    match arg.ty() {
+        Type::Multirange(kind) => {
+            let parts = Func::Range(RangeFunc::Parts);
+            Expr::Call(parts, vec![arg], Type::Array(ArrayKind::Range(kind)))
+        }
+        _ => arg,
+    }
+}
+
 /// A function that gives the parts of a JSON value.
 fn bind_rows(name: &str, rows: JsonRows, args: Vec<Expr>) -> Result<BoundFunction, SqlError> {
-    let types: Vec<Type> = args.iter().map(Expr::ty).collect();
-    let wanted = rows.argument();
-    let arg = match <[Expr; 1]>::try_from(args) {
-        Ok([arg]) if resolve::can_coerce(arg.ty(), wanted, Context::Implicit) => arg,
-        _ => {
-            let types: Vec<_> = types.iter().map(|ty| ty.base_name()).collect();
-            let message = format!("function {name}({}) does not exist", types.join(", "));
-            return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message).hint(
-                "No function matches the given name and argument types. You might need to add \
-                 explicit type casts.",
-            ));
-        }
-    };
+    let args = rows_arguments(name, rows, args)?;
     Ok(BoundFunction {
         function: TableFunction::Json(rows),
-        args: vec![resolve::coerce(arg, wanted, Context::Implicit)?],
+        args,
         columns: rows.columns(),
     })
+}
+
+/// A call of the function `like`, whose arguments those of `name` are.
+fn renamed(name: &str, like: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
+    resolve::function(like, args).map_err(|error| {
+        let message = error.fields().message.replace(like, name);
+        SqlError::new(error.state(), message).hint(error.fields().hint.clone())
+    })
+}
+
+/// Its arguments, in the types that it takes.
+pub(super) fn rows_arguments(
+    name: &str,
+    rows: JsonRows,
+    args: Vec<Expr>,
+) -> Result<Vec<Expr>, SqlError> {
+    let (wanted, required) = rows.arguments();
+    let fits = (required..=wanted.len()).contains(&args.len())
+        && args
+            .iter()
+            .zip(&wanted)
+            .all(|(arg, ty)| resolve::can_coerce(arg.ty(), *ty, Context::Implicit));
+    if !fits {
+        let types: Vec<_> = args.iter().map(|arg| arg.ty().base_name()).collect();
+        let message = format!("function {name}({}) does not exist", types.join(", "));
+        return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message).hint(
+            "No function matches the given name and argument types. You might need to add \
+             explicit type casts.",
+        ));
+    }
+    let args = args.into_iter().zip(wanted);
+    args.map(|(arg, ty)| resolve::coerce(arg, ty, Context::Implicit))
+        .collect()
+}
+
+/// Refuses a column definition list.
+fn not_of_a_record(alias: Option<&TableAlias>, columns: usize) -> Result<(), SqlError> {
+    let mut listed = alias.into_iter().flat_map(|alias| &alias.columns);
+    if listed.all(|column| column.data_type.is_none()) {
+        return Ok(());
+    }
+    let message = match columns {
+        1 => "a column definition list is only allowed for functions returning \"record\"",
+        _ => "a column definition list is redundant for a function with OUT parameters",
+    };
+    Err(SqlError::new(SqlState::SYNTAX, message))
 }
 
 /// Whether these are options of a foreign table, server or the like: there are none.
@@ -182,6 +224,14 @@ fn are_foreign_options(function: &str, args: &[FunctionArg]) -> bool {
         && matches!(args, [arg] if NAMES.contains(&last(arg).as_str()))
 }
 
+/// The table of the system catalog whose rows a function gives.
+fn rows_behind(function: &str) -> &str {
+    match function {
+        "pg_show_all_settings" => "pg_settings",
+        other => other,
+    }
+}
+
 impl Binder<'_> {
     pub(super) fn function_factor(
         &mut self,
@@ -192,7 +242,7 @@ impl Binder<'_> {
     ) -> Result<Factor, SqlError> {
         let (schema, function) = object_name(name);
         if (args.is_empty() || are_foreign_options(&function, args))
-            && let Some(found) = pg_catalog::lookup(schema.as_deref(), &function)
+            && let Some(found) = pg_catalog::lookup(schema.as_deref(), rows_behind(&function))
         {
             shape.refuse_ordinality()?;
             let alias = shape.alias;
@@ -212,13 +262,21 @@ impl Binder<'_> {
                 binds: Vec::new(),
             });
         }
-        let args = args
+        let called = (schema.as_deref(), function.as_str());
+        if let Some(factor) = self.routine_factor(called, name, args, shape, visible)? {
+            return Ok(factor);
+        }
+        let placed = parse::placed(&function, args)?;
+        let args = placed
             .iter()
             .map(|arg| match arg {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => Ok(arg),
                 _ => Err(unsupported("this form of function argument")),
             })
             .collect::<Result<Vec<_>, _>>()?;
+        if let Some(rows @ JsonRows::Records { .. }) = JsonRows::named(&function) {
+            return self.record_factor(rows, &args, shape, visible);
+        }
         self.table_function(&function, &args, shape, visible)
     }
 
@@ -269,6 +327,7 @@ impl Binder<'_> {
             let name = name.map_or_else(|| shown.clone(), str::to_string);
             (name, *ty, (0, 0))
         });
+        not_of_a_record(alias, columns.len())?;
         let place = shape
             .ordinality
             .then(|| ("ordinality".to_string(), Type::Int8, (0, 0)));
@@ -290,162 +349,14 @@ impl Binder<'_> {
         Ok(Factor { rel, scope, binds })
     }
 
-    /// A function that gives rows in the SELECT list: noted there, its value is a column behind
-    /// those of FROM.
-    pub(super) fn listed_rows(&mut self, name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
-        let args = match name {
-            "generate_subscripts" => return self.listed_subscripts(args),
-            _ => args,
-        };
-        let level = self.level();
-        let inside = level.aggregates_in.is_some();
-        let width = match &level.listed {
-            Some(ListedRows {
-                width, found: None, ..
-            }) if !inside => *width,
-            // The subscripts of this array stand before it.
-            Some(ListedRows {
-                width,
-                found: Some(found),
-                ..
-            }) if !inside && name == "unnest" && found.args == args => {
-                return Ok(Expr::Column(*width, found.columns[0].1));
-            }
-            Some(ListedRows {
-                found: Some(found),
-                numbered: false,
-                ..
-            }) if !inside && name == "unnest" && found.is_unnest() => {
-                let another = self.bind_table_function(name, args)?;
-                return self.beside(another);
-            }
-            _ => return Err(not_in_list()),
-        };
-        let found = self.bind_table_function(name, args)?;
-        let [(_, ty)] = *found.columns.as_slice() else {
-            return Err(not_in_list());
-        };
-        self.level().listed = Some(ListedRows {
-            width,
-            found: Some(found),
-            numbered: false,
-        });
-        Ok(Expr::Column(width, ty))
-    }
-
-    /// One more `unnest` in a SELECT list, whose values stand beside those before.
-    fn beside(&mut self, another: BoundFunction) -> Result<Expr, SqlError> {
-        let Some(listed) = &mut self.level().listed else {
-            return Err(not_in_list());
-        };
-        let (width, Some(found)) = (listed.width, &mut listed.found) else {
-            return Err(not_in_list());
-        };
-        let [(_, ty)] = *another.columns.as_slice() else {
-            return Err(not_in_list());
-        };
-        let place = found.columns.len();
-        let count = u8::try_from(place + 1).map_err(|_| not_in_list())?;
-        found.function = TableFunction::Unnests(count);
-        found.args.extend(another.args);
-        found.columns.extend(another.columns);
-        Ok(Expr::Column(width + place as u32, ty))
-    }
-
-    /// `generate_subscripts(array, dimension)` in the SELECT list: the number of the item that
-    /// `unnest(array)` gives there, whether that stands in the list or not.
-    fn listed_subscripts(&mut self, args: Vec<Expr>) -> Result<Expr, SqlError> {
-        let [array, dimension] = <[Expr; 2]>::try_from(args)
-            .map_err(|_| unsupported("generate_subscripts in another form"))?;
-        let from_zero = self.is_zero_based(&array);
-        let level = self.level();
-        let same = match &level.listed {
-            Some(ListedRows {
-                found: Some(found), ..
-            }) => found.function == TableFunction::Unnest && found.args[..] == [array.clone()],
-            _ => false,
-        };
-        if !same {
-            self.listed_rows("unnest", vec![array])?;
-        }
-        let level = self.level();
-        let Some(listed) = &mut level.listed else {
-            return Err(not_in_list());
-        };
-        listed.numbered = true;
-        let number = Expr::Column(listed.width + 1, Type::Int8);
-        let number = resolve::coerce(number, Type::Int4, Context::Explicit)?;
-        let int = |value| Expr::Const(Datum::Int(value), Type::Int4);
-        let number = resolve::binary("-", number, int(i64::from(from_zero)))?;
-        let dimension = resolve::coerce(dimension, Type::Int4, Context::Implicit)?;
-        self.note(&dimension);
-        Ok(Expr::Case {
-            arms: vec![(resolve::binary("=", dimension, int(1))?, number)],
-            otherwise: Box::new(Expr::Const(Datum::Null, Type::Int4)),
-            ty: Type::Int4,
-        })
-    }
-
-    /// The SELECT list over a row of this many columns, and the function in it that gives rows.
-    pub(super) fn listed_targets(
-        &mut self,
-        projection: &[ast::SelectItem],
-        width: u32,
-    ) -> Result<(Vec<Target>, Option<ListedRows>), SqlError> {
-        self.level().listed = Some(ListedRows::behind(width));
-        let targets = self.targets(projection)?;
-        Ok((targets, self.level().listed.take()))
-    }
-
-    /// Each row with the values that the function in the SELECT list gives for it, if one is
-    /// there; `elsewhere`: PostgreSQL would make the rows later.
-    ///
-    /// # Errors
-    /// 0A000 for rows that are made elsewhere.
-    pub(super) fn with_rows(
-        &mut self,
-        rel: Rel,
-        listed: Option<ListedRows>,
-        elsewhere: bool,
-        targets: &[Target],
-    ) -> Result<Rel, SqlError> {
-        let Some(listed) = listed.filter(|listed| listed.found.is_some()) else {
-            return Ok(rel);
-        };
-        listed.check(elsewhere, targets.iter().map(|target| &target.expr))?;
-        let Some(BoundFunction {
-            function,
-            args,
-            columns,
-        }) = listed.found
-        else {
-            return Ok(rel);
-        };
-        let (mut binds, mut slots) = (Vec::new(), Vec::new());
-        for arg in args {
-            let slot = self.new_slot();
-            slots.push(Expr::Param(slot, arg.ty()));
-            binds.push((slot, arg));
-        }
-        let mut types: Vec<Type> = columns.into_iter().map(|(_, ty)| ty).collect();
-        types.extend(listed.numbered.then_some(Type::Int8));
-        let right = Rel::Function {
-            function,
-            args: slots,
-            types,
-        };
-        Ok(Rel::Lateral {
-            outer: false,
-            left: Box::new(rel),
-            right: Box::new(right),
-            binds,
-            on: Vec::new(),
-        })
-    }
-
     /// A function of which an argument holds a dependent subquery: that is computed in a row of
     /// its own.
-    fn after_calls(&mut self, mut rel: Rel, calls: Vec<Call<Rel>>, types: &[Type]) -> Rel {
+    pub(super) fn after_calls(
+        &mut self,
+        mut rel: Rel,
+        calls: Vec<Call<Rel>>,
+        types: &[Type],
+    ) -> Rel {
         let mut binds = Vec::new();
         if let Rel::Function { args, .. } = &mut rel {
             for arg in args.iter_mut() {
@@ -467,7 +378,7 @@ impl Binder<'_> {
         lateral.projected(columns.map(|(at, ty)| Expr::Column(at, *ty)).collect())
     }
 
-    fn bind_table_function(
+    pub(super) fn bind_table_function(
         &mut self,
         name: &str,
         args: Vec<Expr>,
@@ -482,36 +393,45 @@ impl Binder<'_> {
         }
         match name {
             "unnest" => bind_unnest(args),
+            _ if super::exploded::is_exploded(name) => self.bind_exploded(name, args),
             "generate_subscripts" if args.len() == 2 => {
-                let first = i64::from(!self.is_zero_based(&args[0]));
-                let int = |value| Expr::Const(Datum::Int(value), Type::Int4);
+                let shift = i64::from(Self::is_zero_based(&args[0]));
+                let shift = Expr::Const(Datum::Int(shift), Type::Int4);
+                let first = resolve::function("array_lower", args.clone())?;
+                let first = resolve::binary("-", first, shift.clone())?;
                 let last = resolve::function("array_upper", args)?;
-                let last = resolve::binary("-", last, int(1 - first))?;
-                let (args, ty) = self.bind_series(vec![int(first), last])?;
+                let last = resolve::binary("-", last, shift)?;
+                let (args, ty) = self.bind_series(vec![first, last])?;
                 Ok(plain(TableFunction::Series, args, ty))
             }
             "generate_series" if (2..=3).contains(&args.len()) => {
                 let (args, ty) = self.bind_series(args)?;
                 Ok(plain(TableFunction::Series, args, ty))
             }
-            "generate_subscripts" if args.len() == 2 => {
-                let last = resolve::function("array_upper", args)?;
-                self.note(&last);
-                let first = Expr::Const(Datum::Int(1), Type::Int4);
-                Ok(plain(TableFunction::Series, vec![first, last], Type::Int4))
+            "regexp_matches" => {
+                let call = renamed(name, "regexp_match", args)?;
+                self.note(&call);
+                Ok(match call {
+                    Expr::Call(_, args, ty) => plain(TableFunction::Matches, args, ty),
+                    other => plain(TableFunction::Unnest, vec![other], Type::Text),
+                })
             }
             _ if let Some(array) = array_function(name) => {
-                let call = resolve::function(array, args).map_err(|error| {
-                    let message = error.fields().message.replace(array, name);
-                    SqlError::new(error.state(), message).hint(error.fields().hint.clone())
-                })?;
+                let call = renamed(name, array, args)?;
                 self.note(&call);
                 let element = call.ty().element().unwrap_or(Type::Text);
                 Ok(plain(TableFunction::Unnest, vec![call], element))
             }
             _ => {
                 refuse_unbuilt(name)?;
-                let call = resolve::function(name, args)?;
+                if let (Some(value), true) = (self.session_value(name)?, args.is_empty()) {
+                    let ty = value.ty();
+                    return Ok(plain(TableFunction::Scalar, vec![value], ty));
+                }
+                let call = match self.object_call(name, args)? {
+                    Ok(call) => call,
+                    Err(args) => resolve::function(name, args)?,
+                };
                 let ty = call.ty();
                 Ok(plain(TableFunction::Scalar, vec![call], ty))
             }
@@ -550,7 +470,7 @@ impl Binder<'_> {
         let mut coerced = Vec::new();
         for (i, arg) in args.into_iter().enumerate() {
             let to = if i == 2 && ty.is_datetime() {
-                Type::Interval
+                Type::Interval(None)
             } else {
                 ty
             };

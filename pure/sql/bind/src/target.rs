@@ -5,7 +5,7 @@ use super::{Binder, Untyped, unsupported};
 use base::{OutColumn, SqlError, SqlState, Type};
 use catalog::Names;
 use expr::Expr;
-use expr::resolve::{self, Context};
+use expr::resolve::Context;
 use pg_catalog::names::check_parts;
 use sqlparser::ast::{
     self, ArrayElemTypeDef, DataType, Expr as Ast, SelectItem, SelectItemQualifiedWildcardKind,
@@ -21,6 +21,15 @@ pub struct Target {
 }
 
 impl Target {
+    /// What is computed with the others, and no output column.
+    pub(super) fn hidden(expr: Expr) -> Target {
+        Target {
+            expr,
+            name: String::new(),
+            origin: (0, 0),
+        }
+    }
+
     /// The column of the result that it becomes.
     pub fn column(&self) -> OutColumn {
         OutColumn {
@@ -52,6 +61,10 @@ impl Binder<'_> {
         for item in items {
             match item {
                 SelectItem::UnnamedExpr(ast) => {
+                    if let Some(fields) = self.expanded(ast)? {
+                        targets.extend(fields);
+                        continue;
+                    }
                     let target = self.target(ast, String::new())?;
                     let name = self.output_name(ast);
                     targets.push(Target { name, ..target });
@@ -167,7 +180,7 @@ impl Binder<'_> {
         context: Context,
     ) -> Result<(), SqlError> {
         let untyped = core::mem::replace(expr, Expr::null(Type::Unknown));
-        *expr = resolve::coerce(untyped, ty, context)?;
+        *expr = self.composed(untyped, ty, context)?;
         self.note(expr);
         Ok(())
     }

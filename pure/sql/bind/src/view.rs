@@ -8,8 +8,8 @@ use super::{Binder, BoundQuery};
 use ::functions::keywords::quote_ident;
 use base::full_name::split;
 use base::limits::{VIEW_USES_MAX, VIEWS_BYTES_MAX};
-use base::{SqlError, SqlState};
-use catalog::{Table, View, ViewUse};
+use base::{SqlError, SqlState, TableId};
+use catalog::{Condition, Policy, Table, View, ViewUse};
 use parse::{Edit, Kind, Statement};
 use rights::Privileges;
 use sqlparser::ast;
@@ -28,6 +28,36 @@ pub(crate) struct Views {
     noted: Option<Box<Noted>>,
     /// The view through which the statement changes rows.
     pub(super) changed: Option<Box<ChangedView>>,
+    /// The policy whose condition is being bound.
+    pub(super) policy: Option<Bound>,
+    /// The tables whose policies are being bound, one inside the other.
+    pub(super) guarding: Vec<TableId>,
+    /// The relations of which it is asked whether a column is read, and whether one was.
+    pub(super) watched: Vec<u32>,
+    pub(super) is_read: bool,
+}
+
+/// A condition of a policy.
+pub(super) struct Bound {
+    pub(super) policy: Arc<Policy>,
+    /// WITH CHECK.
+    pub(super) is_check: bool,
+}
+
+impl Bound {
+    /// The condition.
+    pub(super) fn condition(&self) -> Option<&Condition> {
+        match self.is_check {
+            true => self.policy.check.as_ref(),
+            false => self.policy.using.as_ref(),
+        }
+    }
+}
+
+/// The view around a body of a function.
+pub(super) struct Suspended {
+    inside: Option<Arc<View>>,
+    noted: Option<Box<Noted>>,
 }
 
 /// What is noted while the query of a new view is bound.
@@ -96,8 +126,14 @@ impl Binder<'_> {
 
     /// Takes from a scope what the view that is being bound did not see when it was made.
     pub(super) fn restrict(&self, scope: &mut Scope, relation: &str) {
-        let used = self.views.inside.as_ref();
-        if let Some(used) = used.and_then(|view| view.use_of(relation)) {
+        let used = match &self.views.policy {
+            Some(bound) => bound.condition().and_then(|text| text.use_of(relation)),
+            None => {
+                let view = self.views.inside.as_ref();
+                view.and_then(|view| view.use_of(relation))
+            }
+        };
+        if let Some(used) = used {
             let seen = |name: &String| used.visible.contains(name);
             scope.columns.retain(|c| c.hidden || seen(&c.name));
         }
@@ -105,17 +141,22 @@ impl Binder<'_> {
 
     /// Counts one more use of a view.
     pub(super) fn count_view(&mut self, view: &View) -> Result<(), SqlError> {
+        self.count_text("views", &view.query)
+    }
+
+    /// Counts one more text of the catalog that is bound as part of the statement.
+    pub(super) fn count_text(&mut self, kind: &str, text: &str) -> Result<(), SqlError> {
         self.views.count += 1;
-        self.views.bytes += view.query.len();
-        self.work += view.query.len() as u64;
+        self.views.bytes += text.len();
+        self.work += text.len() as u64;
         if self.views.count <= VIEW_USES_MAX && self.views.bytes <= VIEWS_BYTES_MAX {
             return Ok(());
         }
-        let message = "the views of a statement are too large";
+        let message = format!("the {kind} of a statement are too large");
         Err(
             SqlError::new(SqlState::PROGRAM_LIMIT, message).detail(format!(
-                "A statement may name up to {VIEW_USES_MAX} views, with the views in them, of \
-             {VIEWS_BYTES_MAX} bytes together."
+                "A statement may name up to {VIEW_USES_MAX} views, with the views in them and the \
+                 policies of their tables, of {VIEWS_BYTES_MAX} bytes together."
             )),
         )
     }
@@ -157,7 +198,9 @@ impl Binder<'_> {
         let outer = self.set_scope(Scope::default());
         let named = core::mem::take(&mut self.named);
         let inside = self.views.inside.replace(view.clone());
+        let policy = self.views.policy.take();
         let result = self.kept(bind);
+        self.views.policy = policy;
         self.views.inside = inside;
         self.named = named;
         self.set_scope(outer);
@@ -167,6 +210,19 @@ impl Binder<'_> {
 }
 
 impl Binder<'_> {
+    /// What is bound next is no part of a view, and is noted for none.
+    pub(super) fn suspend_views(&mut self) -> Suspended {
+        Suspended {
+            inside: self.views.inside.take(),
+            noted: self.views.noted.take(),
+        }
+    }
+
+    pub(super) fn resume_views(&mut self, suspended: Suspended) {
+        self.views.inside = suspended.inside;
+        self.views.noted = suspended.noted;
+    }
+
     /// Binds the query of a new view.
     ///
     /// # Errors
@@ -209,6 +265,20 @@ impl Binder<'_> {
         })
     }
 
+    /// A new body of the SQL standard is bound next: its names are noted.
+    pub fn note_names(&mut self) {
+        self.views.noted = Some(Box::default());
+    }
+
+    /// The text of the statement that was bound, with full names in it.
+    pub fn noted_text(&mut self, statement: &Statement) -> String {
+        let mut edits = self.views.noted.take().unwrap_or_default().edits;
+        edits.retain(|(_, edit)| !matches!(edit, Edit::Star(_)));
+        edits.sort_by_key(|(place, _)| *place);
+        edits.dedup_by_key(|(place, _)| *place);
+        statement.edited(&edits)
+    }
+
     fn column_of(&self, relation: u32, place: usize) -> Option<String> {
         let database = &self.cx.database;
         let mut tables = database.tables.values();
@@ -225,9 +295,16 @@ impl Binder<'_> {
     }
 
     fn noting(&mut self) -> Option<&mut Noted> {
-        match self.views.inside {
-            Some(_) => None,
-            None => self.views.noted.as_deref_mut(),
+        match (&self.views.inside, &self.views.policy) {
+            (None, None) => self.views.noted.as_deref_mut(),
+            _ => None,
+        }
+    }
+
+    /// Notes a table whose columns have other numbers than their places say.
+    pub(super) fn note_order(&mut self, table: &Arc<Table>) {
+        if table.is_reordered() {
+            self.reordered.push(table.clone());
         }
     }
 

@@ -34,6 +34,8 @@ pub(crate) struct NamedQuery {
     recursive: bool,
     /// MATERIALIZED.
     materialized: bool,
+    /// SEARCH and CYCLE.
+    recursion: Option<Arc<parse::Recursion>>,
     /// It is computed once: what each use is.
     shared: Option<Arc<Shared>>,
     /// It is a recursive query that is being bound, named by its own step.
@@ -117,6 +119,7 @@ impl Binder<'_> {
             uses: 0,
             recursive: false,
             materialized: false,
+            recursion: None,
             shared: Some(Arc::new(Shared {
                 rel,
                 columns,
@@ -169,7 +172,11 @@ impl Binder<'_> {
             materialized,
             closing_paren_token: _,
         } = cte;
-        self.no(from.is_some(), "FROM")?;
+        let clauses = from.as_ref().map(parse::recursion).transpose()?.flatten();
+        self.no(from.is_some() && clauses.is_none(), "FROM")?;
+        if clauses.is_some() && !recursive {
+            return Err(super::carried::not_recursive());
+        }
         Ok(NamedQuery {
             name: self.relation_name(&alias.name)?,
             columns: alias.columns.clone(),
@@ -178,6 +185,7 @@ impl Binder<'_> {
             uses: 0,
             recursive,
             materialized: matches!(materialized, Some(ast::CteAsMaterialized::Materialized)),
+            recursion: clauses.map(Arc::new),
             shared: None,
             itself: None,
         })
@@ -298,6 +306,7 @@ impl Binder<'_> {
             uses: 0,
             recursive: false,
             materialized: false,
+            recursion: None,
             shared: None,
             itself: Some(Arc::new(itself)),
         };
@@ -314,12 +323,16 @@ impl Binder<'_> {
         let columns: Vec<String> = named.columns.iter().map(|c| ident(&c.name)).collect();
         if self.occurrences(&named.name) > 1 {
             let inits = self.inits.len();
-            if let Some(bound) = self.recursion(&named.name, &columns, &named.query)? {
+            let clauses = named.recursion.as_deref();
+            if let Some(bound) = self.recursion(&named.name, &columns, &named.query, clauses)? {
                 return Ok(bound);
             }
             self.inits.truncate(inits);
             // It is bound a second time, which must not double at every level.
             self.named_uses += 1;
+        }
+        if named.recursion.is_some() {
+            return Err(super::carried::not_recursive());
         }
         self.query(&named.query)
     }
@@ -490,7 +503,7 @@ fn is_exact(aggregate: &Aggregate) -> bool {
     let is_float = matches!(aggregate.ty, Type::Float4 | Type::Float8);
     match aggregate.func {
         AggFunc::Min | AggFunc::Max => true,
-        AggFunc::StringAgg | AggFunc::ArrayAgg => false,
+        AggFunc::StringAgg | AggFunc::ArrayAgg | AggFunc::ArrayOfArrays => false,
         _ => !is_float,
     }
 }

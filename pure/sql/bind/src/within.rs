@@ -16,7 +16,7 @@ use sqlparser::ast::{
 };
 
 /// Times in a continuous distribution are taken as intervals.
-const SPANS: Type = Type::Array(ArrayKind::Interval);
+const SPANS: Type = Type::Array(ArrayKind::Interval(None));
 
 /// An aggregate with WITHIN GROUP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -143,7 +143,7 @@ impl Binder<'_> {
             }
         };
         let to = listed(Type::Float8);
-        let numbers = element.is_numeric() || element == Type::Interval;
+        let numbers = element.is_numeric() || matches!(element, Type::Interval(_));
         if !resolve::can_coerce(share.ty(), to, Context::Implicit)
             || within == Within::Continuous && !numbers
         {
@@ -152,8 +152,8 @@ impl Binder<'_> {
         let share = resolve::coerce(share, to, Context::Implicit)?;
         self.note(&share);
         let (func, ty) = match within {
-            Within::Continuous if element == Type::Interval => {
-                (ArrayFunc::PercentileCont, Type::Interval)
+            Within::Continuous if matches!(element, Type::Interval(_)) => {
+                (ArrayFunc::PercentileCont, Type::Interval(None))
             }
             Within::Continuous => (ArrayFunc::PercentileCont, Type::Float8),
             _ => (ArrayFunc::PercentileDisc, element),

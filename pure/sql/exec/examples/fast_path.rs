@@ -183,9 +183,13 @@ fn plan(catalog: &Arc<Catalog>, text: &str) -> Arc<Plan> {
         catalog,
         database,
         param_types: &[],
+        param_names: &[],
         zone: "",
         path: catalog::KEPT_PATH,
+        viewer: Default::default(),
         rows: &|_| None,
+        values: &|_| None,
+        paths: Default::default(),
     };
     plan::plan(&statement, &cx).expect("a plan")
 }

@@ -7,17 +7,18 @@ use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Slots};
 use base::{Datum, RowBatch, SqlError};
 use bind::rel::Aggregate;
 use expr::aggregate::AggState;
-use expr::rows::{GroupKey, datums_heap_bytes, group_bytes};
+use expr::hashed::{Groups, KeyTable};
+use expr::rows::datums_heap_bytes;
 use expr::{Expr, eval, eval_bool, list};
 use plan::step::{Step, StepOp};
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use txn::OpError;
 
 /// Bytes that states gather before they are charged.
 const CHARGE_BYTES: usize = 16 << 10;
 /// A batch with larger values is large.
 const LARGE_BYTES: usize = 64 << 10;
+/// Groups that are given in the order of their keys; more are given as they have come.
+const IN_ORDER_MAX: usize = 1_000;
 
 pub(super) struct AggregateRows<'a> {
     cx: &'a Cx<'a>,
@@ -30,7 +31,11 @@ pub(super) struct AggregateRows<'a> {
     /// Units of work for a row.
     units: u32,
     slots: Slots,
-    groups: Long<'a, Groups>,
+    groups: Long<'a, OwnGroups>,
+    /// The order in which few groups are given.
+    order: Vec<u32>,
+    /// Groups that have been given.
+    given: usize,
     charge: Charge<'a>,
 }
 
@@ -46,6 +51,7 @@ impl<'a> AggregateRows<'a> {
         else {
             unreachable!("opened for an aggregation");
         };
+        let groups = Groups::new(group.iter().map(Expr::ty), aggregates.len());
         AggregateRows {
             cx,
             input: Some(open(cx, input, slots)),
@@ -55,26 +61,26 @@ impl<'a> AggregateRows<'a> {
             always,
             units: if *merge { 1 } else { units(group, aggregates) },
             slots: slots.clone(),
-            groups: Long::new(cx.port, Groups::default()),
+            groups: Long::new(cx.port, OwnGroups(groups)),
+            order: Vec::new(),
+            given: 0,
             charge: Charge::new(cx.port),
         }
     }
 
-    fn states(&self) -> Vec<State> {
-        let own = own_orders(self.aggregates);
-        let states = self.aggregates.iter().zip(own).map(|(aggregate, own)| {
-            if own && !self.merge {
-                State::Ordered(OrderedRows::default())
-            } else {
-                State::Plain(AggState::new(aggregate.func, keeps_distinct(aggregate)))
-            }
-        });
-        states.collect()
+    /// The group of a key; a new one is charged.
+    fn enter(&mut self, key: &mut Vec<Datum>) -> Result<usize, SqlError> {
+        let (aggregates, merge) = (self.aggregates, self.merge);
+        let (number, grown) = self.groups.0.enter(key, || states(aggregates, merge));
+        if grown > 0 {
+            self.charge.add(grown)?;
+        }
+        Ok(number)
     }
 
-    async fn collect(&mut self) -> Result<Long<'a, Groups>, OpError> {
+    async fn collect(&mut self) -> Result<(), OpError> {
         let mut input = self.input.take().expect("collected once");
-        let mut groups = Long::new(self.cx.port, Groups::default());
+        let (mut key, mut args) = (Vec::new(), Vec::new());
         let mut gathered = 0usize;
         while let Some(batch) = input.next().await? {
             // Making a large answer was enough for a turn.
@@ -83,43 +89,17 @@ impl<'a> AggregateRows<'a> {
             }
             let mut done = 0;
             for row in batch.iter() {
-                let key = self.key(row)?;
-                let states = match groups.0.entry(key) {
-                    Entry::Occupied(entry) => entry.into_mut(),
-                    Entry::Vacant(entry) => {
-                        let size = group_bytes::<State>(entry.key(), self.aggregates.len());
-                        self.charge.add(size)?;
-                        entry.insert(self.states())
-                    }
-                };
-                let before = held_bytes(states);
+                self.key(row, &mut key)?;
+                let number = self.enter(&mut key)?;
+                let before = held_bytes(self.groups.0.states(number));
                 if self.merge {
-                    let mut at = self.group.len();
-                    for (aggregate, state) in self.aggregates.iter().zip(states.iter_mut()) {
-                        let width = aggregate.func.partial_width(keeps_distinct(aggregate));
-                        let State::Plain(state) = state else {
-                            unreachable!("shards send no parts of ordered aggregates")
-                        };
-                        let partial = &row[at..at + width];
-                        let growth = state.growth_bytes(partial) + datums_heap_bytes(partial);
-                        self.ask(growth)?;
-                        at += width;
-                        if !state.is_distinct() {
-                            state.merge(partial)?;
-                            continue;
-                        }
-                        for part in partial[0].as_array().unwrap_or_default() {
-                            done += state.merge_part(part)?;
-                            if done >= BATCH_ROWS {
-                                self.cx.breathe(core::mem::take(&mut done)).await;
-                            }
-                        }
-                    }
+                    self.merge_row(number, row, &mut done).await?;
                 } else {
-                    self.update(states, row)?;
+                    self.update(number, row, &mut args)?;
                 }
                 // A shorter value may have taken the place of a longer one.
-                gathered += held_bytes(states).saturating_sub(before);
+                let held = held_bytes(self.groups.0.states(number));
+                gathered += held.saturating_sub(before);
                 if gathered >= CHARGE_BYTES {
                     self.charge.add(core::mem::take(&mut gathered))?;
                 }
@@ -131,32 +111,72 @@ impl<'a> AggregateRows<'a> {
             self.charge.add(core::mem::take(&mut gathered))?;
             self.cx.breathe(done).await;
         }
-        if self.group.is_empty() && groups.0.is_empty() {
-            groups.0.insert(GroupKey(Vec::new()), self.states());
+        if self.group.is_empty() && self.groups.0.is_empty() {
+            self.enter(&mut Vec::new())?;
         }
         for key in self.always {
-            let key = GroupKey(key.clone());
-            groups.0.entry(key).or_insert_with(|| self.states());
+            self.enter(&mut key.clone())?;
         }
-        Ok(groups)
+        Ok(())
     }
 
-    fn key(&self, row: &[Datum]) -> Result<GroupKey, SqlError> {
+    /// Adds the partial results of a shard's group. Values that count once are added in turns.
+    async fn merge_row(
+        &mut self,
+        number: usize,
+        row: &[Datum],
+        done: &mut usize,
+    ) -> Result<(), OpError> {
+        let mut at = self.group.len();
+        for (place, aggregate) in self.aggregates.iter().enumerate() {
+            let width = aggregate.func.partial_width(keeps_distinct(aggregate));
+            let partial = &row[at..at + width];
+            at += width;
+            let State::Plain(state) = &mut self.groups.0.states(number)[place] else {
+                unreachable!("shards send no parts of ordered aggregates")
+            };
+            let growth = state.growth_bytes(partial) + datums_heap_bytes(partial);
+            ask(&self.charge, growth)?;
+            if !state.is_distinct() {
+                state.merge(partial)?;
+                continue;
+            }
+            for part in partial[0].as_array().unwrap_or_default() {
+                let State::Plain(state) = &mut self.groups.0.states(number)[place] else {
+                    unreachable!("just seen")
+                };
+                *done += state.merge_part(part)?;
+                if *done >= BATCH_ROWS {
+                    self.cx.breathe(core::mem::take(done)).await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The key of a row.
+    fn key(&self, row: &[Datum], key: &mut Vec<Datum>) -> Result<(), SqlError> {
+        key.clear();
         if self.merge {
-            return Ok(GroupKey(row[..self.group.len()].to_vec()));
+            key.extend_from_slice(&row[..self.group.len()]);
+            return Ok(());
         }
         let env = self.cx.env(&self.slots);
-        let mut key = Vec::with_capacity(self.group.len());
         for expr in self.group {
             key.push(eval(expr, &row, &env)?);
         }
-        Ok(GroupKey(key))
+        Ok(())
     }
 
-    /// Adds a row to the states.
-    fn update(&self, states: &mut [State], row: &[Datum]) -> Result<(), SqlError> {
+    /// Adds a row to the states of a group.
+    fn update(
+        &mut self,
+        number: usize,
+        row: &[Datum],
+        args: &mut Vec<Datum>,
+    ) -> Result<(), SqlError> {
         let env = self.cx.env(&self.slots);
-        let mut args = Vec::with_capacity(2);
+        let states = self.groups.0.states(number);
         for (aggregate, state) in self.aggregates.iter().zip(states) {
             if let Some(filter) = &aggregate.filter
                 && eval_bool(filter, &row, &env)? != Some(true)
@@ -169,27 +189,31 @@ impl<'a> AggregateRows<'a> {
             }
             match state {
                 State::Plain(state) => {
-                    self.ask(state.growth_bytes(&args))?;
-                    state.update(&args)?;
+                    ask(&self.charge, state.growth_bytes(args))?;
+                    state.update(args)?;
                 }
                 State::Ordered(rows) => {
                     let keys = aggregate.order.iter();
                     let keys = keys.map(|(key, _, _)| eval(key, &row, &env));
                     let keys = keys.collect::<Result<Vec<_>, _>>()?;
-                    self.ask(rows.growth_bytes())?;
-                    rows.add(aggregate, keys, &args);
+                    ask(&self.charge, rows.growth_bytes())?;
+                    rows.add(aggregate, keys, args);
                 }
             }
         }
         Ok(())
     }
 
-    /// Asks for room for what a state is about to take.
-    fn ask(&self, bytes: usize) -> Result<(), SqlError> {
-        match bytes >= CHARGE_BYTES {
-            true => self.charge.room(bytes),
-            false => Ok(()),
+    /// All groups are there and will be given.
+    fn close(&mut self) {
+        let groups = &mut self.groups.0;
+        if groups.len() <= IN_ORDER_MAX {
+            self.order = groups.in_order();
         }
+        let table = groups.take_table();
+        let bytes = table.bytes();
+        drop(Long::<KeyTable>::new(self.cx.port, table));
+        self.give_back(bytes);
     }
 
     /// A group has left: its memory is given back, as far as it was charged (states that have
@@ -203,33 +227,43 @@ impl<'a> AggregateRows<'a> {
 impl Rows for AggregateRows<'_> {
     async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         if self.input.is_some() {
-            self.groups = self.collect().await?;
+            self.collect().await?;
+            self.close();
         }
         let mut out = RowBatch::new(self.group.len() + self.aggregates.len());
         let mut bytes = 0;
         while (out.rows as usize) < BATCH_ROWS
             && bytes < BATCH_BYTES
-            && let Some(mut first) = self.groups.0.first_entry()
+            && self.given < self.groups.0.len()
         {
-            let held = held_bytes(first.get());
-            for (aggregate, state) in self.aggregates.iter().zip(first.get_mut()) {
-                while let done = state.fold(aggregate, BATCH_ROWS)?
-                    && done > 0
-                {
-                    self.cx.breathe(done).await;
+            let number = match self.order.get(self.given) {
+                Some(number) => *number as usize,
+                None => self.given,
+            };
+            let mut size = held_bytes(self.groups.0.states(number));
+            for (place, aggregate) in self.aggregates.iter().enumerate() {
+                loop {
+                    let state = &mut self.groups.0.states(number)[place];
+                    match state.fold(aggregate, BATCH_ROWS)? {
+                        0 => break,
+                        done => self.cx.breathe(done).await,
+                    }
                 }
             }
-            let (key, states) = first.remove_entry();
-            let size = group_bytes::<State>(&key, self.aggregates.len()) + held;
-            let mut row = key.0;
+            let start = out.datums.len();
+            let (key, states) = self.groups.0.parts(number);
+            size += datums_heap_bytes(key);
+            out.datums.extend(key.iter_mut().map(core::mem::take));
             for (aggregate, state) in self.aggregates.iter().zip(states) {
-                row.push(match state {
+                out.datums.push(match core::mem::take(state) {
                     State::Plain(state) => state.finish()?,
                     State::Ordered(rows) => rows.finish(aggregate)?,
                 });
             }
-            bytes += datums_heap_bytes(&row);
-            out.push(row);
+            out.rows += 1;
+            bytes += datums_heap_bytes(&out.datums[start..]);
+            self.given += 1;
+            size += self.groups.0.free_before(self.given);
             self.give_back(size);
         }
         self.cx.breathe(out.rows as usize).await;
@@ -237,11 +271,39 @@ impl Rows for AggregateRows<'_> {
     }
 }
 
+/// Asks for room for what a state is about to take.
+fn ask(charge: &Charge<'_>, bytes: usize) -> Result<(), SqlError> {
+    match bytes >= CHARGE_BYTES {
+        true => charge.room(bytes),
+        false => Ok(()),
+    }
+}
+
+/// The states of a new group.
+fn states(aggregates: &[Aggregate], merge: bool) -> Vec<State> {
+    let own = own_orders(aggregates);
+    let states = aggregates.iter().zip(own).map(|(aggregate, own)| {
+        if own && !merge {
+            State::Ordered(OrderedRows::default())
+        } else {
+            State::Plain(AggState::new(aggregate.func, keeps_distinct(aggregate)))
+        }
+    });
+    states.collect()
+}
+
 /// What is known of an aggregate while its rows come.
 enum State {
     Plain(AggState),
     /// The rows come in another order than it asks for.
     Ordered(OrderedRows),
+}
+
+impl Default for State {
+    /// What stands for a state that was taken away.
+    fn default() -> State {
+        State::Plain(AggState::default())
+    }
 }
 
 impl State {
@@ -270,15 +332,22 @@ impl State {
     }
 }
 
-/// The states of groups; one of them alone may hold millions of entries.
+/// The groups; the states of one alone may hold millions of entries.
 #[derive(Default)]
-struct Groups(BTreeMap<GroupKey, Vec<State>>);
+struct OwnGroups(Groups<State>);
 
-impl Shrink for Groups {
+impl Shrink for OwnGroups {
     fn entries(&self) -> usize {
-        let large = |states: &Vec<State>| states.iter().map(State::entries).sum::<usize>();
-        match self.0.len() {
-            few @ 0..1_000 => few + self.0.values().map(large).sum::<usize>(),
+        let groups = &self.0;
+        let large = |group: usize| {
+            groups
+                .states_of(group)
+                .iter()
+                .map(State::entries)
+                .sum::<usize>()
+        };
+        match groups.len() {
+            few @ 0..1_000 => few + (0..few).map(large).sum::<usize>(),
             many => many,
         }
     }
@@ -286,15 +355,15 @@ impl Shrink for Groups {
     fn shrink(&mut self, most: usize) {
         let mut left = most;
         while left > 0
-            && let Some(mut last) = self.0.last_entry()
+            && let Some(last) = self.0.len().checked_sub(1)
         {
-            for state in last.get_mut() {
+            for state in self.0.states(last) {
                 let some = state.entries().min(left);
                 state.shrink(some);
                 left -= some;
             }
             if left > 0 {
-                last.remove();
+                self.0.pop();
                 left -= 1;
             }
         }

@@ -18,9 +18,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use txn::{LockMode, Op, OpError, OpResult, ScanOp, Slots as ScanSlots};
 
-/// Rows of one batch: few enough for a transaction of some milliseconds, enough for the flush at
-/// its end to cost little.
-const FILL_ROWS: u32 = 8192;
+/// Rows of one batch. A batch locks its rows up to its end, and its flush holds up those of
+/// clients; each batch costs one flush.
+const FILL_ROWS: u32 = 1024;
 
 /// Where the next batch of a schema change starts.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -67,7 +67,7 @@ impl<'a> FillCx<'a> {
         FillCx(idle(port, 0))
     }
 
-    /// Reads a batch of full rows under shared locks.
+    /// Reads a batch of full rows, which are locked for reading.
     pub(crate) async fn rows(
         &self,
         table: &Table,
@@ -76,6 +76,8 @@ impl<'a> FillCx<'a> {
         self.locked_rows(table, position, LockMode::Shared).await
     }
 
+    /// Reads a batch of full rows, each of which is locked. Rows that come meanwhile are not: their
+    /// writers know of the schema change.
     pub(crate) async fn locked_rows(
         &self,
         table: &Table,
@@ -107,7 +109,7 @@ impl<'a> FillCx<'a> {
             slots: ScanSlots::All,
             range: KeyRange::all(),
             reverse: false,
-            read: port.read_locking(mode),
+            read: port.read_batch(mode),
             program,
             row_limit: u64::MAX,
             batch_rows: FILL_ROWS,
@@ -197,6 +199,7 @@ impl<'a> FillCx<'a> {
                 table: table.name.clone(),
                 columns: Vec::new(),
                 not_null: Vec::new(),
+                shown: Vec::new(),
             },
             generated: Vec::new(),
             checks: Vec::new(),
@@ -212,7 +215,13 @@ impl<'a> FillCx<'a> {
             });
         }
         let slots = Rc::new(Vec::new());
-        apply(&self.0, &[writer], 0, Changes::many(&changes), &slots).await
+        apply(&self.0, &[writer], 0, Changes::many(&changes), &slots).await?;
+        super::deferred::end_statement(&self.0).await
+    }
+
+    /// The number of a new row of a table without a primary key.
+    pub(crate) fn row_number(&self) -> Datum {
+        Datum::Int(self.0.port.unique() as i64)
     }
 
     /// As many rows of values as `plan` gives.
@@ -248,7 +257,8 @@ impl<'a> FillCx<'a> {
         for some in rows.chunks(BATCH_ROWS) {
             for (name, check) in &writer.checks {
                 for row in some {
-                    if eval(check, row, &self.0.env(&[]))? == Datum::Bool(false) {
+                    let met = eval(check, row, &self.0.env(&[]));
+                    if met.map_err(|error| of_domain(error, table, name))? == Datum::Bool(false) {
                         let message = format!(
                             "check constraint \"{name}\" of relation \"{table}\" is violated by \
                              some row"
@@ -264,4 +274,21 @@ impl<'a> FillCx<'a> {
         }
         foreign::have_parents(&self.0, writer, rows).await
     }
+}
+
+/// The error of a row that does not meet a new condition of a domain: `name` has the column's name
+/// behind a dollar sign.
+fn of_domain(error: SqlError, table: &str, name: &str) -> SqlError {
+    let Some(column) = name.strip_prefix('$') else {
+        return error;
+    };
+    let what = match error.state() {
+        SqlState::NOT_NULL => "null values",
+        SqlState::CHECK => "values that violate the new constraint",
+        _ => return error,
+    };
+    let message = format!("column \"{column}\" of table \"{table}\" contains {what}");
+    SqlError::new(error.state(), message)
+        .table(table)
+        .column(column)
 }

@@ -1,7 +1,7 @@
 //! Entries of many new rows: one operation per index and shard.
 
-use super::Cx;
 use super::write::{duplicate, too_big};
+use super::{Cx, doubles};
 use crate::keys::{append_entry_row, append_key};
 use crate::port::OpFuture;
 use base::limits::{KEY_BYTES_MAX, ROW_BYTES_MAX};
@@ -110,19 +110,40 @@ impl Entries {
 /// # Errors
 /// 23505 for the first row that has an entry which exists, and what the protocol says.
 pub(super) async fn insert(cx: &Cx<'_>, table: &Table, rows: &[&[Datum]]) -> Result<(), RowError> {
+    insert_but(cx, table, None, rows).await
+}
+
+/// As [`insert`] for all indexes but this one.
+pub(super) async fn insert_but(
+    cx: &Cx<'_>,
+    table: &Table,
+    but: Option<usize>,
+    rows: &[&[Datum]],
+) -> Result<(), RowError> {
     let mut sent = Vec::new();
-    for number in 0..=table.secondary.len() {
+    let numbers = 0..=table.secondary.len();
+    for number in numbers.filter(|number| Some(*number) != but) {
         send(cx, table, number, rows, &mut sent)?;
     }
-    let present = settle(sent).await?;
-    let Some((row, number)) = present.into_iter().min() else {
+    let mut present = settle(sent).await?;
+    if present.is_empty() {
         return Ok(());
+    }
+    let fails = |(row, number): &&(usize, usize)| {
+        !doubles::may_double(table_index(table, *number), rows[*row])
     };
-    let error = duplicate(table, number, rows[row]).into();
-    Err(RowError {
-        row: Some(row),
-        error,
-    })
+    if let Some((row, number)) = present.iter().filter(fails).min() {
+        let error = duplicate(table, *number, rows[*row]).into();
+        return Err(RowError {
+            row: Some(*row),
+            error,
+        });
+    }
+    // Each copy of an entry has answered.
+    present.sort_unstable();
+    present.dedup();
+    let added = doubles::add(cx, table, &present, &|row| rows[row]).await;
+    added.map_err(RowError::from)
 }
 
 /// Inserts the entries of rows in one index. Gives the places of the rows whose entry existed,

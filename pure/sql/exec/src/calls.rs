@@ -9,6 +9,7 @@ use catalog::Sequence;
 use core::future::poll_fn;
 use expr::rows::{GroupKey, datum_heap_bytes, entry_bytes, heap_bytes};
 use expr::{Columns, Env, Expr, eval, eval_bool};
+use functions::array::Stack;
 use plan::step::Step;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -138,7 +139,7 @@ pub(super) fn currval(cx: &Cx<'_>, sequence: &Sequence) -> Result<Datum, SqlErro
 }
 
 /// `pg_sleep`; negative times are none.
-async fn sleep(cx: &Cx<'_>, seconds: f64) {
+pub(super) async fn sleep(cx: &Cx<'_>, seconds: f64) {
     let end = cx.port.now().after((seconds.max(0.0) * 1e6) as u64);
     let mut asked = false;
     poll_fn(|_| cx.port.poll_sleep(end, &mut asked)).await;
@@ -152,6 +153,22 @@ async fn signalled(cx: &Cx<'_>, pid: Datum, signal: Signal) -> Result<Datum, OpE
     let mut ticket = None;
     let heard = poll_fn(|_| cx.port.poll_signal(pid as i32, signal, &mut ticket)).await?;
     Ok(Datum::Bool(heard))
+}
+
+/// `pg_stat_statements_reset`: of all statements alone.
+async fn forget_statements(cx: &Cx<'_>, args: &[Datum]) -> Result<Datum, OpError> {
+    if args.iter().any(Datum::is_null) {
+        return Ok(Datum::Null);
+    }
+    if args.iter().any(|arg| !matches!(arg, Datum::Int(0))) {
+        let message = "pg_stat_statements_reset of single statements is not supported";
+        let error = SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message);
+        return Err(error
+            .hint("Call it without arguments: it forgets all.")
+            .into());
+    }
+    super::show::fetch(cx, parse::show::Show::ForgetStatements).await?;
+    Ok(Datum::Text("".into()))
 }
 
 /// A call that concerns sessions.
@@ -169,7 +186,9 @@ async fn of_sessions(
         CallKind::Advisory(call, exprs) => {
             super::together::advisory(cx, *call, &args(exprs)?).await
         }
+        CallKind::ForgetStatements(exprs) => forget_statements(cx, &args(exprs)?).await,
         CallKind::Notify(exprs) => Ok(super::together::notify(cx, &args(exprs)?)?),
+        CallKind::Object(call, exprs) => super::objects::call(cx, *call, &args(exprs)?).await,
         CallKind::Sequence(call, asks, exprs) => {
             super::sequences::call(cx, (*call, *asks), &args(exprs)?).await
         }
@@ -209,14 +228,14 @@ async fn computed<'a>(
             only_one(&rows)?;
             Ok(rows.iter().flatten().next().cloned().unwrap_or(Datum::Null))
         }
-        QueryUse::Exists => {
-            let row = open(cx, query, &bound()?).next().await?;
-            Ok(Datum::Bool(row.is_some()))
-        }
-        QueryUse::Array => {
+        QueryUse::Exists => Ok(open(cx, query, &bound()?).next().await?.is_some().into()),
+        QueryUse::Array { of_arrays } => {
             let mut charge = Charge::new(cx.port);
             let mut rows = limited(cx, query, &bound()?, usize::MAX, &mut charge).await?;
             charge.room(rows.len() * size_of::<Datum>())?;
+            if *of_arrays {
+                return Ok(stacked(&rows)?);
+            }
             let items = rows.iter_mut().flat_map(core::mem::take);
             Ok(Datum::Array(items.collect()))
         }
@@ -245,6 +264,18 @@ async fn computed<'a>(
             Ok(quantified(cx, rows, compared, env).await?)
         }
     }
+}
+
+/// The arrays in the rows as one of one more dimension.
+fn stacked(rows: &RowList) -> Result<Datum, SqlError> {
+    let mut stack = Stack::default();
+    for array in rows.iter().flatten() {
+        stack.accumulate(array)?;
+    }
+    Ok(match stack.finish()? {
+        Datum::Null => Datum::Array(Box::default()),
+        array => array,
+    })
 }
 
 /// The rows of a subquery of which only one may be.

@@ -8,6 +8,7 @@ use super::{Charge, Cx, Slots};
 use crate::keys::entry_key;
 use crate::port::{OpFuture, Port};
 use base::{Datum, Key, SqlError, SqlState};
+use bind::check_arbiter;
 use catalog::{Index, Table};
 use expr::program::{Body, FormulaChange, ProgramPlan, formula};
 use expr::rows::{entry_bytes, heap_bytes};
@@ -20,6 +21,9 @@ use txn::{LockMode, Op, OpError, OpResult, Read};
 /// Rows that the statement has written so far, by their keys.
 pub(super) struct Touched<'a> {
     keys: Long<'a, BTreeSet<Vec<u8>>>,
+    /// A row of the statement has moved to another key of an arbiter: whether a later one conflicts
+    /// is known only when those before it have been written.
+    pub(super) moved: bool,
     charge: Charge<'a>,
 }
 
@@ -27,17 +31,18 @@ impl<'a> Touched<'a> {
     pub(super) fn new(port: &'a dyn Port) -> Touched<'a> {
         Touched {
             keys: Long::new(port, BTreeSet::new()),
+            moved: false,
             charge: Charge::new(port),
         }
     }
 
     /// Whether the statement has written the row.
-    fn contains(&self, key: &Vec<u8>) -> bool {
+    pub(super) fn contains(&self, key: &Vec<u8>) -> bool {
         self.keys.contains(key)
     }
 
     /// Adds a row.
-    fn insert(&mut self, key: Vec<u8>) -> Result<(), SqlError> {
+    pub(super) fn insert(&mut self, key: Vec<u8>) -> Result<(), SqlError> {
         let own = heap_bytes(key.capacity()) + entry_bytes(size_of::<Vec<u8>>());
         if self.keys.insert(key) {
             self.charge.add(own)?;
@@ -46,9 +51,11 @@ impl<'a> Touched<'a> {
     }
 }
 
-/// The indexes that decide: that one, or every unique one.
-fn arbiters(table: &Table, arbiter: Option<usize>) -> Vec<usize> {
-    let unique = table.indexes().enumerate().filter(|(_, i)| i.unique);
+/// The indexes that decide: that one, or every unique one. Hidden row numbers are always new.
+pub(super) fn arbiters(table: &Table, arbiter: Option<usize>) -> Vec<usize> {
+    let numbered = table.rowid().is_some();
+    let unique = table.indexes().enumerate();
+    let unique = unique.filter(|(n, index)| index.unique && !(numbered && *n == 0));
     match arbiter {
         Some(arbiter) => vec![arbiter],
         None => unique.map(|(n, _)| n).collect(),
@@ -56,7 +63,7 @@ fn arbiters(table: &Table, arbiter: Option<usize>) -> Vec<usize> {
 }
 
 /// Whether a row has an entry that others can conflict with.
-fn has_entry(index: &Index, row: &[Datum]) -> bool {
+pub(super) fn has_entry(index: &Index, row: &[Datum]) -> bool {
     index.has_entry(row) && !index.is_open(row)
 }
 
@@ -69,6 +76,8 @@ async fn existing(
     row: &[Datum],
 ) -> Result<Option<Key>, OpError> {
     for number in arbiters(table, arbiter) {
+        // As in PostgreSQL: if no index before it decides.
+        check_arbiter(table, table_index(table, number))?;
         if let Some(key) = find(cx, table, number, row).await? {
             return Ok(Some(key));
         }
@@ -148,19 +157,45 @@ async fn changed(
     let Some(old) = locked_row(cx, table, key).await? else {
         return Ok(None);
     };
-    let both: Vec<Datum> = old.iter().chain(&row).cloned().collect();
+    Ok(updated(
+        cx,
+        writer,
+        (assignments, condition.as_ref()),
+        (bytes, old),
+        &row,
+        slots,
+        touched,
+    )?)
+}
+
+/// The change of an existing row, given with its key, if the condition is true.
+pub(super) fn updated(
+    cx: &Cx<'_>,
+    writer: &Writer,
+    (assignments, condition): (&[(u16, Expr)], Option<&Expr>),
+    (key, old): (Vec<u8>, Vec<Datum>),
+    row: &[Datum],
+    slots: &Slots,
+    touched: &mut Touched<'_>,
+) -> Result<Option<Change>, SqlError> {
+    let both: Vec<Datum> = old.iter().chain(row).cloned().collect();
     let env = cx.env(slots);
     if let Some(condition) = condition
         && eval_bool(condition, &both.as_slice(), &env)? != Some(true)
     {
         return Ok(None);
     }
-    touched.insert(bytes)?;
     let mut new = old.clone();
     for (column, value) in assignments {
         new[usize::from(*column)] = eval(value, &both.as_slice(), &env)?;
     }
     complete_row(cx, writer, &mut new)?;
+    let table = &*writer.table;
+    let moved = entry_key(table, &table.primary, &new).bytes;
+    if moved != key {
+        touched.insert(moved)?;
+    }
+    touched.insert(key)?;
     Ok(Some(Change {
         old: Some(old),
         new: Some(new),
@@ -225,7 +260,8 @@ pub(super) async fn decided(
 }
 
 /// What is known of the existing row.
-enum Met {
+#[derive(Clone, Copy)]
+pub(super) enum Met {
     /// It was there, and is changed.
     Changed,
     /// There is none, and nobody else inserts one before the transaction ends.
@@ -246,24 +282,45 @@ async fn change(
     if touched.contains(&key.bytes) {
         return Err(met_again().into());
     }
-    let changes = over_proposed(changes, row);
-    let Some(formula) = formula(&changes, &cx.env(slots))? else {
+    let bytes = key.bytes.clone();
+    let Some(future) = started_change(cx, key, changes, row, slots)? else {
         return Ok(Met::Unknown);
     };
-    let (to, bytes) = (cx.port.home(key.slot), key.bytes.clone());
+    let met = met_by(future.await?);
+    if matches!(met, Met::Changed) {
+        touched.insert(bytes)?;
+    }
+    Ok(met)
+}
+
+/// Starts the change of a row by a formula, if the values fit one.
+pub(super) fn started_change<'a>(
+    cx: &Cx<'a>,
+    key: Key,
+    changes: &[FormulaChange],
+    row: &[Datum],
+    slots: &Slots,
+) -> Result<Option<OpFuture<'a>>, SqlError> {
+    let changes = over_proposed(changes, row);
+    let Some(formula) = formula(&changes, &cx.env(slots))? else {
+        return Ok(None);
+    };
+    let to = cx.port.home(key.slot);
     let op = Op::Formula { key, formula };
-    match OpFuture::start(cx.port, to, cx.planned, op, false).await? {
-        OpResult::Modified { found: false, .. } => Ok(Met::Absent),
-        OpResult::Modified { .. } => {
-            touched.insert(bytes)?;
-            Ok(Met::Changed)
-        }
+    Ok(Some(OpFuture::start(cx.port, to, cx.planned, op, false)))
+}
+
+/// What the answer to it says.
+pub(super) fn met_by(answer: OpResult) -> Met {
+    match answer {
+        OpResult::Modified { found: false, .. } => Met::Absent,
+        OpResult::Modified { .. } => Met::Changed,
         other => panic!("a change of a row was answered by {other:?}"),
     }
 }
 
 /// 21000.
-fn met_again() -> SqlError {
+pub(super) fn met_again() -> SqlError {
     let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
     SqlError::new(SqlState::CARDINALITY_VIOLATION, message).hint(
         "Ensure that no rows proposed for insertion within the same command have duplicate \
@@ -279,34 +336,51 @@ async fn find(
     number: usize,
     row: &[Datum],
 ) -> Result<Option<Key>, OpError> {
+    let Some((key, future)) = ask(cx, table, number, row, false) else {
+        return Ok(None);
+    };
+    let found = rows_of(future.await)?;
+    Ok((found.rows > 0).then(|| found_key(table, number, key, found.row(0))))
+}
+
+/// Asks for the entry of a row in a unique index, if it has one there; `whole`: of the primary
+/// index for the row.
+pub(super) fn ask<'a>(
+    cx: &Cx<'a>,
+    table: &Table,
+    number: usize,
+    row: &[Datum],
+    whole: bool,
+) -> Option<(Key, OpFuture<'a>)> {
     let index = table_index(table, number);
     if !has_entry(index, row) {
-        return Ok(None);
+        return None;
     }
     let key = entry_key(table, index, row);
-    let read = Read::Lock(LockMode::Exclusive);
-    let columns = &table.primary.columns;
-    let projection: Vec<Expr> = if number == 0 {
-        Vec::new()
-    } else {
-        let types = columns.iter().map(|key| table.column_at(key.column).ty);
-        types
-            .enumerate()
-            .map(|(i, ty)| Expr::Column(i as u32, ty))
-            .collect()
+    let columns: Vec<u16> = match (number, whole) {
+        (0, false) => Vec::new(),
+        (0, true) => (0..table.columns.len() as u16).collect(),
+        _ => table.primary.columns.iter().map(|key| key.column).collect(),
     };
+    let columns = columns.into_iter().enumerate();
+    let projection = columns.map(|(i, column)| {
+        let ty = table.columns[usize::from(column)].ty;
+        Expr::Column(i as u32, ty)
+    });
     let program = ProgramPlan::new(Body::Rows {
         filter: None,
-        projection,
+        projection: projection.collect(),
     })
     .bind(&[]);
-    let found = rows_of(get(cx, 0, table, key.clone(), read, program).await)?;
-    if found.rows == 0 {
-        return Ok(None);
+    let read = Read::Lock(LockMode::Exclusive);
+    let future = get(cx, 0, table, key.clone(), read, program);
+    Some((key, future))
+}
+
+/// The primary key of the row whose entry was found at `key`.
+pub(super) fn found_key(table: &Table, number: usize, key: Key, entry: &[Datum]) -> Key {
+    match number {
+        0 => key,
+        _ => primary_key(table, entry),
     }
-    Ok(Some(if number == 0 {
-        key
-    } else {
-        primary_key(table, found.row(0))
-    }))
 }

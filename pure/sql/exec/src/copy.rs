@@ -211,7 +211,7 @@ fn field(
     (binary, zone): (bool, Option<&Zone>),
     labels: &Labels<'_>,
 ) -> Result<Datum, SqlError> {
-    if let Some(id) = ty.enum_id() {
+    if let Some(id) = ty.user_id() {
         let written = match (binary, fields.bytes(i)) {
             (_, None) => return Ok(Datum::Null),
             (true, Some(bytes)) if ty.element().is_some() => base::wire::decode_texts(bytes, id)?,

@@ -1,14 +1,17 @@
-//! Foreign keys whose check is put off to the end of the transaction.
+//! Foreign keys and unique constraints whose check is put off to the end of the transaction.
 //!
 //! A statement that finds no parent, or leaves rows behind without one, notes the key. Before the
 //! commit each key that was noted is looked at again: it must have a parent, or no row may refer to
-//! it. What a savepoint has undone is found to be gone by the same look.
+//! it. What a savepoint has undone is found to be gone by the same look. Rows that come with a key
+//! that is taken are noted as well (`doubles`), also if their constraint is
+//! checked at the end of the statement.
 //!
 //! A key that SET CONSTRAINTS has had checked behind a savepoint is kept: ROLLBACK TO that
 //! savepoint may undo what made it good, so it is owed again then. What SET CONSTRAINTS has said
 //! goes back, too.
 
 use super::batch::idle;
+use super::doubles;
 use super::fill::plan_cx;
 use super::foreign::{ask_parent, shown_key_of};
 use super::long::Long;
@@ -19,7 +22,8 @@ use crate::port::{OpFuture, Port};
 use base::{Datum, SqlError, SqlState, TableId};
 use catalog::{Deferral, Table};
 use expr::rows::{GroupKey, datum_heap_bytes};
-use plan::{KeyCheck, KeyRows, key_check};
+use plan::step::KeyRows;
+use plan::{KeyCheck, key_check};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use txn::{OpError, Savepoint};
@@ -32,22 +36,47 @@ const KEYS_BY_INDEX: usize = 1_000;
 /// Keys that are looked for in one reading of the table.
 const KEYS_BY_SCAN: usize = 10_000;
 
-/// A key whose parent is to be looked for before the commit.
+/// Keys of which the rows that refer to them are read together.
+pub(super) fn keys_at_once(many: Option<&KeyRows>) -> usize {
+    match many {
+        Some(many) if many.keyed => KEYS_BY_INDEX,
+        Some(_) => KEYS_BY_SCAN,
+        None => 1,
+    }
+}
+
+/// A key that is to be looked at before the commit, or at the end of the statement.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Owed {
-    /// The table that refers.
+    /// The table that refers, or has the key.
     pub table: TableId,
-    /// Its foreign key.
+    /// Its constraint.
     pub constraint: String,
-    /// Whether the parent went away, not a row that refers to it came.
-    pub of_parent: bool,
-    /// Values of the foreign key's columns, as declared.
+    /// Values of the constraint's columns, as declared.
     pub key: GroupKey,
+    /// Why.
+    pub owes: Owes,
+}
+
+/// Why a key is to be looked at.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Owes {
+    /// A row came that refers to it, and there was no parent.
+    Child,
+    /// The parent went away.
+    Parent,
+    /// A row with this primary key came, and the key was taken.
+    Double(GroupKey),
 }
 
 impl Owed {
     fn bytes(&self) -> usize {
-        let values = self.key.0.iter().map(datum_heap_bytes).sum::<usize>();
+        let row: &[Datum] = match &self.owes {
+            Owes::Double(row) => &row.0,
+            Owes::Child | Owes::Parent => &[],
+        };
+        let values = self.key.0.iter().chain(row);
+        let values = values.map(datum_heap_bytes).sum::<usize>();
         size_of::<Owed>() + self.constraint.len() + values
     }
 }
@@ -64,6 +93,8 @@ struct State {
     checked: BTreeMap<Rc<Owed>, u32>,
     /// Of both.
     bytes: usize,
+    /// Unique constraints that are checked at the end of the statement, and have keys in `owed`.
+    now: BTreeSet<(TableId, String)>,
     /// Savepoints, the newest last. One that is not here was set when nothing was put off or said.
     marks: Vec<(u32, Rc<Said>)>,
 }
@@ -77,8 +108,7 @@ struct Said {
 
 impl State {
     /// Takes keys off `owed`; behind a savepoint they are kept as checked.
-    fn take(&mut self, names: Option<&[String]>) -> Vec<Rc<Owed>> {
-        let wanted = |owed: &Rc<Owed>| names.is_none_or(|names| names.contains(&owed.constraint));
+    fn take(&mut self, wanted: impl Fn(&Rc<Owed>) -> bool) -> Vec<Rc<Owed>> {
         let (taken, rest) = core::mem::take(&mut self.owed)
             .into_iter()
             .partition::<Vec<_>, _>(wanted);
@@ -101,7 +131,7 @@ impl State {
 }
 
 impl Deferred {
-    /// Whether a foreign key is checked at the end of the transaction.
+    /// Whether a constraint is checked at the end of the transaction.
     pub fn defers(&self, constraint: &str, deferral: Deferral) -> bool {
         let said = self.0.as_ref().map(|state| &state.said);
         let set = said.and_then(|said| said.named.get(constraint).copied().or(said.all));
@@ -125,11 +155,48 @@ impl Deferred {
             state.bytes += bytes;
         }
         if state.bytes > OWED_BYTES_MAX {
-            let message = "too many deferred checks of foreign keys";
+            let message = "too many deferred checks of constraints";
             return Err(SqlError::new(SqlState::PROGRAM_LIMIT, message)
                 .hint("Have them checked from time to time by SET CONSTRAINTS ALL IMMEDIATE."));
         }
         Ok(())
+    }
+
+    /// Notes a row whose key is taken. Unless it is looked at `later`, it is at the end of the
+    /// statement.
+    ///
+    /// # Errors
+    /// 54000 if there are too many.
+    pub(super) fn owe_double(&mut self, owed: Owed, later: bool) -> Result<(), SqlError> {
+        if !later {
+            let now = &mut self.0.get_or_insert_default().now;
+            now.insert((owed.table, owed.constraint.clone()));
+        }
+        self.owe(owed)
+    }
+
+    /// Whether nothing was put off or said.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Whether this was noted and not looked at since.
+    pub(super) fn has(&self, owed: &Owed) -> bool {
+        let state = self.0.as_ref();
+        state.is_some_and(|state| state.owed.contains(owed))
+    }
+
+    /// What is to be looked at when a statement ends, and is not owed any more.
+    fn take_now(&mut self) -> Vec<Rc<Owed>> {
+        let Some(state) = self.0.as_mut().filter(|state| !state.now.is_empty()) else {
+            return Vec::new();
+        };
+        let now = core::mem::take(&mut state.now);
+        let of_now = |owed: &Rc<Owed>| {
+            matches!(owed.owes, Owes::Double(_))
+                && now.contains(&(owed.table, owed.constraint.clone()))
+        };
+        state.take(of_now)
     }
 
     /// SET CONSTRAINTS.
@@ -149,8 +216,9 @@ impl Deferred {
 
     /// The keys of these constraints, which are not owed any more.
     fn take(&mut self, names: Option<&[String]>) -> Vec<Rc<Owed>> {
+        let wanted = |owed: &Rc<Owed>| names.is_none_or(|names| names.contains(&owed.constraint));
         let state = self.0.as_mut();
-        state.map_or_else(Vec::new, |state| state.take(names))
+        state.map_or_else(Vec::new, |state| state.take(wanted))
     }
 
     /// The transaction sets a savepoint or goes back to one.
@@ -167,7 +235,9 @@ impl Deferred {
                 }
                 state.marks.push((number, state.said.clone()));
             }
+            Savepoint::Renew { .. } => {}
             Savepoint::RollBackTo(number) => {
+                state.now.clear();
                 state.marks.retain(|(mark, _)| *mark <= number);
                 let mark = state.marks.last().filter(|(mark, _)| *mark == number);
                 state.said = mark.map(|(_, said)| said.clone()).unwrap_or_default();
@@ -186,7 +256,7 @@ impl Deferred {
 /// Runs SET CONSTRAINTS: what is not put off any more is checked.
 ///
 /// # Errors
-/// 23503.
+/// 23503, 23505.
 pub async fn set_constraints(
     port: Rc<dyn Port>,
     names: Option<&[String]>,
@@ -203,9 +273,27 @@ pub async fn set_constraints(
             false => state.take(names),
         }
     };
-    let taken = Long::new(&*port, taken);
+    look_at(&*port, taken).await
+}
+
+/// Looks at what the end of a statement owes.
+///
+/// # Errors
+/// 23505.
+pub(super) async fn end_statement(cx: &Cx<'_>) -> Result<(), OpError> {
+    let state = cx.port.doubles();
+    let taken = state.map_or_else(Vec::new, |state| state.borrow_mut().take_now());
+    match taken.is_empty() {
+        true => Ok(()),
+        false => Box::pin(look_at(cx.port, taken)).await,
+    }
+}
+
+/// Looks at keys that are not owed any more.
+async fn look_at(port: &dyn Port, taken: Vec<Rc<Owed>>) -> Result<(), OpError> {
+    let taken = Long::new(port, taken);
     let zone = port.setting("timezone");
-    let plan_cx = plan_cx(&*port, zone.as_deref());
+    let plan_cx = plan_cx(port, zone.as_deref());
     // The keys of one constraint stand together.
     let of_one = |a: &Rc<Owed>, b: &Rc<Owed>| a.table == b.table && a.constraint == b.constraint;
     for owed in taken.chunk_by(of_one) {
@@ -213,8 +301,13 @@ pub async fn set_constraints(
         let Some(table) = tables.find(|table| table.id == owed[0].table) else {
             continue;
         };
-        if let Some(check) = key_check(&plan_cx, table, &owed[0].constraint)? {
-            look(&*port, table, &check, owed).await?;
+        let constraint = &owed[0].constraint;
+        let mut indexes = table.indexes();
+        let index = indexes.position(|index| index.is_deferrable() && index.name == *constraint);
+        if let Some(number) = index {
+            doubles::look(port, table, number, owed).await?;
+        } else if let Some(check) = key_check(&plan_cx, table, constraint)? {
+            look(port, table, &check, owed).await?;
         }
     }
     Ok(())
@@ -229,13 +322,9 @@ async fn look(
 ) -> Result<(), OpError> {
     let cx = idle(port, check.slots);
     let missing = without_parent(&cx, table, check, owed).await?;
-    let at_once = match &check.many {
-        Some(many) if many.keyed => KEYS_BY_INDEX,
-        Some(_) => KEYS_BY_SCAN,
-        None => 1,
-    };
+    let at_once = keys_at_once(check.child.many.as_deref());
     for owed in missing.chunks(at_once) {
-        let referred = match (&check.many, owed) {
+        let referred = match (&check.child.many, owed) {
             (Some(many), [_, _, ..]) => referred_to(&cx, check, many, owed).await?,
             _ => is_referred_to(&cx, check, &owed[0])
                 .await?
@@ -308,11 +397,11 @@ async fn referred_to(
     many: &KeyRows,
     owed: &[Rc<Owed>],
 ) -> Result<Option<Rc<Owed>>, OpError> {
-    let arrays = (0..many.slots.len()).map(|place| {
+    let arrays = (0..check.child.slots.len()).map(|place| {
         let values = owed.iter().map(|owed| owed.key.0[place].clone());
         Datum::Array(values.collect())
     });
-    let slots = slots_with(check, &many.slots, arrays);
+    let slots = slots_with(check, &check.child.slots, arrays);
     let mut charge = Charge::new(cx.port);
     let rows = collect(cx, &many.rows, &slots, &mut charge).await?;
     let mut keys = BTreeSet::new();
@@ -329,8 +418,8 @@ async fn referred_to(
 fn violation(table: &Table, check: &KeyCheck, owed: &Owed) -> SqlError {
     let row = row_of(table, check, owed);
     let (parent, name) = (&check.parent.parent, &owed.constraint);
-    let (message, detail) = match owed.of_parent {
-        true => {
+    let (message, detail) = match owed.owes {
+        Owes::Parent => {
             let mut parent_row = vec![Datum::Null; parent.columns.len()];
             for (column, value) in check.child.parent_columns.iter().zip(&owed.key.0) {
                 parent_row[usize::from(*column)] = value.clone();
@@ -345,7 +434,7 @@ fn violation(table: &Table, check: &KeyCheck, owed: &Owed) -> SqlError {
                 format!("{key} is still referenced from table \"{}\".", table.name),
             )
         }
-        false => {
+        Owes::Child | Owes::Double(_) => {
             let key = shown_key_of(table, &check.parent.declared, &row);
             (
                 format!(

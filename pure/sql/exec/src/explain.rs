@@ -1,20 +1,18 @@
 //! EXPLAIN: the steps as a tree, with what they did if they were run.
 
-use super::explain_json::{self, Entry, Node};
-use super::show::{fetch, row_counts};
+use super::counted::RowCounts;
+use super::explain_object::{self, Entry, Node};
 use super::{Cx, StepStats, statement};
 use base::full_name::{MARK, bare};
 use base::types::UNNAMED;
-use base::{Datum, RowBatch, TableId, Tag, Type};
+use base::{Datum, RowBatch, Tag, Type};
 use bind::PlanCx;
-use bind::rel::Signal;
-use bind::rel::{Call, CallKind, InitValue, JoinKind, Matching, QueryUse, SortKey};
+use bind::rel::{Call, CallKind, InitValue, JoinKind, Matching, QueryUse, Signal, SortKey};
 use catalog::Table;
 use core::fmt::Write;
 use expr::program::{Body, ProgramPlan};
 use expr::{Expr, zoned};
-use parse::show::Show;
-use parse::{ExplainOptions, Statement};
+use parse::{ExplainFormat, ExplainOptions, Statement};
 use plan::formula::Formulas;
 use plan::step::{
     Action, ConflictPlan, MergeWhen, Part, PartsPlan, PointOp, PointPlan, Run, Scan, Step, StepOp,
@@ -24,34 +22,8 @@ use plan::text::{
     Names, access_text, column_name, column_text, expr_text, key_count, scan_column, some_of,
 };
 use plan::{Plan, PlanKind};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use txn::{OpError, TxnCost};
-
-/// Rows of the tables of the session's database.
-struct RowCounts {
-    rows: BTreeMap<TableId, u64>,
-    /// Shards that could not be asked.
-    missing: usize,
-}
-
-impl RowCounts {
-    async fn ask(cx: &Cx<'_>) -> Result<RowCounts, OpError> {
-        let shards = cx.port.shards().len();
-        let batch = fetch(cx, Show::Rows).await?;
-        let (rows, answered) = row_counts(&batch);
-        let missing = shards.saturating_sub(answered);
-        Ok(RowCounts { rows, missing })
-    }
-
-    /// Says that some are missing.
-    fn gap(&self) -> Option<String> {
-        let missing = self.missing;
-        (missing > 0).then(|| {
-            format!("Row estimates without those of {missing} shards, which cannot be reached")
-        })
-    }
-}
 
 /// The explained statement, planned with the numbers of rows of this moment.
 struct Planned {
@@ -70,9 +42,13 @@ impl Planned {
             catalog: cx.port.catalog(),
             database: cx.port.database(),
             param_types: types,
+            param_names: &[],
             zone: zoned::of_setting(zone.as_deref()),
             path: &path,
+            viewer: cx.facts.viewer(),
             rows: &|table| counts.rows.get(&table).copied(),
+            values: &|table| counts.values.get(&table).cloned(),
+            paths: Default::default(),
         };
         let plan = cx.port.plan(statement, &plan_cx)?;
         let took_ns = cx.port.stopwatch_ns().saturating_sub(before);
@@ -124,12 +100,15 @@ pub(super) async fn run(
         lines.cost(&tag, &cx.port.cost());
     }
     let mut times = Vec::new();
+    let settings = options
+        .settings
+        .then(|| explain_object::changed_settings(cx));
     if options.summary {
         let planning = planned.as_ref().map(|planned| planned.took_ns);
         times.extend(planning.map(|ns| ("Planning Time", ns)));
         times.extend(options.analyze.then_some(("Execution Time", took_ns)));
     }
-    let mut rows = lines.rows(steps, &times);
+    let mut rows = lines.rows(steps, settings.as_deref(), &times);
     for line in &mut rows.datums {
         if let Some(text) = line
             .as_str()
@@ -156,26 +135,31 @@ struct Lines<'s> {
 
 impl Lines<'_> {
     /// The rows of the answer: `steps` lines are about the steps, the others about all of it.
-    fn rows(mut self, steps: usize, times_ns: &[(&str, u64)]) -> RowBatch {
+    fn rows(
+        mut self,
+        steps: usize,
+        settings: Option<&[(String, String)]>,
+        times_ns: &[(&str, u64)],
+    ) -> RowBatch {
         let times = times_ns
             .iter()
             .map(|(what, ns)| (what.to_string(), format!("{:.3}", *ns as f64 / 1e6)));
         let mut batch = RowBatch::new(1);
-        if self.options.json {
+        if self.has_objects() {
             let more = self.out[steps..].iter().map(|line| {
                 let (name, value) = line.split_once(": ").unwrap_or(("Note", line));
                 (name.to_owned(), value.to_owned())
             });
             let more: Vec<(String, String)> = more.chain(times).collect();
-            let text = explain_json::text(self.entries, &more, self.options);
+            let text = explain_object::text(self.entries, settings, &more, self.options);
             batch.push([Datum::Text(text.as_str().into())]);
             return batch;
         }
+        self.out.extend(explain_object::settings_line(settings));
         let times = times.map(|(what, ms)| format!("{what}: {ms} ms"));
         self.out.extend(times);
-        for line in &self.out {
-            batch.push([Datum::Text(line.as_str().into())]);
-        }
+        let lines = self.out.iter();
+        lines.for_each(|line| batch.push([Datum::Text(line.as_str().into())]));
         batch
     }
 
@@ -201,8 +185,12 @@ impl Lines<'_> {
         }
     }
 
+    fn has_objects(&self) -> bool {
+        self.options.format != ExplainFormat::Text
+    }
+
     fn line(&mut self, depth: usize, text: &str) {
-        if self.options.json {
+        if self.has_objects() {
             let plain = || Node {
                 title: text.to_owned(),
                 ..Node::default()
@@ -216,7 +204,7 @@ impl Lines<'_> {
     }
 
     fn detail(&mut self, depth: usize, text: &str) {
-        if self.options.json {
+        if self.has_objects() {
             let text = text.to_owned();
             self.entries.push(Entry::Detail { depth, text });
         }
@@ -268,6 +256,9 @@ impl Lines<'_> {
                 self.step(&plan.query, 1);
             }
             Action::Show(_) => self.line(0, "Show"),
+            Action::Routine(plan) => self.line(0, &format!("Call of {}", plan.name)),
+            Action::Upkeep(_) => self.line(0, "Analyze"),
+            Action::Fill(_) => self.line(0, "Schema change"),
             Action::Explain { run, .. } => self.run(run),
         }
         for init in &run.inits {
@@ -387,7 +378,7 @@ impl Lines<'_> {
 
     fn title(&mut self, step: &Step, depth: usize, text: &str) {
         let mut title = text.to_owned();
-        self.node = self.options.json.then(|| Node {
+        self.node = self.has_objects().then(|| Node {
             title: text.to_owned(),
             rows: Some(step.rows),
             stats: self.stats.map(|stats| stats[step.id as usize].clone()),
@@ -581,22 +572,26 @@ impl Lines<'_> {
     }
 
     fn call(&mut self, call: &Call<Step>, depth: usize) {
+        use QueryUse::{Array, Exists, In, Scalar};
         let name = match &call.kind {
-            CallKind::Query { usage, .. } => match usage {
-                QueryUse::Scalar => "Scalar Subquery",
-                QueryUse::Exists => "Exists",
-                QueryUse::In(_) => "In",
-                QueryUse::Quantified { .. } => "Any or All",
-                QueryUse::Array => "Array",
-            },
+            CallKind::Query { usage: Scalar, .. } => "Scalar Subquery",
+            CallKind::Query { usage: Exists, .. } => "Exists",
+            CallKind::Query { usage: In(_), .. } => "In",
+            CallKind::Query {
+                usage: Array { .. },
+                ..
+            } => "Array",
+            CallKind::Query { .. } => "Any or All",
             CallKind::Nextval(_) => "Next Sequence Value",
             CallKind::Currval(_) => "Current Sequence Value",
             CallKind::Sequence(..) => "Sequence",
             CallKind::Sleep(_) => "Sleep",
             CallKind::Signal(_, Signal::Cancel) => "Cancel Session",
             CallKind::Signal(_, Signal::Terminate) => "End Session",
+            CallKind::ForgetStatements(_) => "Reset Statements",
             CallKind::Advisory(..) => "Advisory Lock",
             CallKind::Notify(_) => "Notify",
+            CallKind::Object(..) => "Large Object",
         };
         self.line(depth, name);
         if let Some(query) = call.kind.query() {
@@ -642,7 +637,7 @@ impl Lines<'_> {
 
     /// What a scan reads; `outer` names the columns of the row that its keys are over.
     fn scan(&mut self, scan: &Scan, depth: usize, outer: Names<'_>) {
-        let names = |column: u32| column_name(&scan.table, column as u16).into();
+        let names = |column: u32| column_name(&scan.table, scan.table_column(column)).into();
         if let Some(text) = access_text(&scan.table, &scan.access, outer) {
             self.detail(depth, &format!("Key: {text}"));
         }
@@ -779,6 +774,8 @@ fn scan_title(scan: &Scan) -> String {
     };
     let how = if access.point && access.index == 0 {
         "Point Reads"
+    } else if scan.entries {
+        "Index Only Scan"
     } else if access.prefix.is_empty() && access.low.is_none() && access.high.is_none() {
         "Scan"
     } else {

@@ -151,8 +151,23 @@ fn run_slot(run: &Run, env: &Env<'_>) -> Option<Slot> {
             let mut parts = plan.parts.iter();
             parts.find_map(|part| step_slot(part.rows(), env))
         }),
+        Action::Routine(plan) => {
+            let known = |arg: &Expr| is_known(arg, env);
+            if !plan.args.iter().all(known) {
+                return None;
+            }
+            let args = plan.args.iter().map(|arg| eval(arg, &NoColumns, env));
+            let args = args.collect::<Result<Vec<Datum>, _>>().ok()?;
+            let env = Env::of_program(&args);
+            plan.runs.iter().find_map(|run| run_slot(run, &env))
+        }
         Action::Explain { run, .. } => run_slot(run, env),
-        Action::Truncate(..) | Action::CopyFrom(_) | Action::CopyTo(_) | Action::Show(_) => None,
+        Action::Truncate(..)
+        | Action::CopyFrom(_)
+        | Action::CopyTo(_)
+        | Action::Show(_)
+        | Action::Upkeep(_)
+        | Action::Fill(_) => None,
     }
 }
 
@@ -214,18 +229,20 @@ fn slot_expr<'s>(scan: &'s plan::step::Scan, part: &'s plan::step::SlotPart) -> 
     }
 }
 
+/// Whether a value is known before the statement runs.
+fn is_known(expr: &Expr, env: &Env<'_>) -> bool {
+    !walk::any(expr, &|node| match node {
+        Expr::Column(..) | Expr::Subquery(..) | Expr::Outer(..) => true,
+        Expr::Param(slot, _) => *slot as usize >= env.params.len(),
+        Expr::Call(func, _, _) => func.volatility() != expr::Volatility::Immutable,
+        _ => false,
+    })
+}
+
 fn slot_from(exprs: &[&Expr], env: &Env<'_>) -> Option<Slot> {
-    let known = |expr: &Expr| {
-        !walk::any(expr, &|node| match node {
-            Expr::Column(..) | Expr::Subquery(..) | Expr::Outer(..) => true,
-            Expr::Param(slot, _) => *slot as usize >= env.params.len(),
-            Expr::Call(func, _, _) => func.volatility() != expr::Volatility::Immutable,
-            _ => false,
-        })
-    };
     let mut bytes = Vec::with_capacity(16);
     for expr in exprs {
-        if !known(expr) {
+        if !is_known(expr, env) {
             return None;
         }
         let value = eval(expr, &NoColumns, env)

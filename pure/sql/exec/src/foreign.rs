@@ -1,24 +1,22 @@
-//! Foreign keys: the parents of new rows must be there; the children of old rows follow.
+//! Foreign keys: the parents of new rows must be there.
 
-use super::deferred::Owed;
+use super::deferred::{Owed, Owes};
 use super::long::Long;
 use super::request::get;
 use super::scan::rows_of;
-use super::source::collect;
-use super::write::{Change, Changes, apply, complete_row};
-use super::{BATCH_ROWS, Charge, Cx, Local, Slots, WINDOW};
+use super::write::Changes;
+use super::{BATCH_ROWS, Cx, WINDOW};
 use crate::port::OpFuture;
 use base::key::{encode_datum, slot_of};
-use base::{Datum, Key, Pieces, SqlError, SqlState};
-use catalog::{Action, Deferral, Table};
+use base::{Datum, Key, SqlError, SqlState};
+use catalog::{Deferral, Table};
 use expr::program::{Body, ProgramPlan};
 use expr::rows::{GroupKey, shown_key};
-use plan::step::{ChildKey, ParentKey, Writer, table_index};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::rc::Rc;
+use plan::step::{ParentKey, Writer, table_index};
+use std::collections::{BTreeMap, VecDeque};
 use txn::{LockMode, OpError, Read};
 
-fn values(row: &[Datum], columns: &[u16]) -> Vec<Datum> {
+pub(super) fn values(row: &[Datum], columns: &[u16]) -> Vec<Datum> {
     columns
         .iter()
         .map(|column| row[usize::from(*column)].clone())
@@ -146,7 +144,7 @@ impl<'a> Wanted<'a> {
                 let row = row(number).expect("a row that wants a parent is there");
                 if defers(cx, &self.parent.name, self.parent.deferral) {
                     let key = values(row, &self.parent.declared);
-                    owe(cx, self.table, &self.parent.name, false, key)?;
+                    owe(cx, self.table, &self.parent.name, Owes::Child, key)?;
                     continue;
                 }
                 return Err(missing_parent(self.table, self.parent, row).into());
@@ -156,8 +154,8 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Whether the check of a foreign key is put off to the end of the transaction.
-fn defers(cx: &Cx<'_>, name: &str, deferral: Deferral) -> bool {
+/// Whether the check of a constraint is put off to the end of the transaction.
+pub(super) fn defers(cx: &Cx<'_>, name: &str, deferral: Deferral) -> bool {
     deferral != Deferral::Never
         && cx
             .port
@@ -166,11 +164,11 @@ fn defers(cx: &Cx<'_>, name: &str, deferral: Deferral) -> bool {
 }
 
 /// Puts the check of a key off.
-fn owe(
+pub(super) fn owe(
     cx: &Cx<'_>,
     table: &Table,
     constraint: &str,
-    of_parent: bool,
+    owes: Owes,
     key: Vec<Datum>,
 ) -> Result<(), SqlError> {
     let Some(state) = cx.port.deferred() else {
@@ -180,8 +178,8 @@ fn owe(
     state.borrow_mut().owe(Owed {
         table: table.id,
         constraint: constraint.to_owned(),
-        of_parent,
         key: GroupKey(key),
+        owes,
     })
 }
 
@@ -223,132 +221,4 @@ fn missing_parent(table: &Table, parent: &ParentKey, row: &[Datum]) -> SqlError 
     let key = shown_key_of(table, &parent.declared, row);
     let detail = format!("{key} is not present in table \"{}\".", parent.parent.name);
     violation(table, parent).detail(detail)
-}
-
-/// What happens to the children of rows that went away or changed their keys.
-pub(super) fn follow_children<'b>(
-    cx: &'b Cx<'_>,
-    writers: &'b [Writer],
-    number: usize,
-    changes: Changes<'b>,
-    slots: &'b Slots,
-) -> Local<'b, Result<(), OpError>> {
-    Box::pin(async move {
-        for child in &writers[number].children {
-            // Keys that rows of the statement have taken over.
-            let mut kept = Long::new(cx.port, BTreeSet::new());
-            for new in changes.iter().filter_map(|change| change.new.as_ref()) {
-                kept.insert(GroupKey(values(new, &child.parent_columns)));
-                cx.breathe(1).await;
-            }
-            for change in changes.iter() {
-                cx.breathe(1).await;
-                let Some(old) = &change.old else { continue };
-                let key = values(old, &child.parent_columns);
-                let new_key = change
-                    .new
-                    .as_ref()
-                    .map(|new| values(new, &child.parent_columns));
-                if new_key.as_ref() == Some(&key) || key.iter().any(Datum::is_null) {
-                    continue;
-                }
-                let key = GroupKey(key);
-                if kept.contains(&key) {
-                    continue;
-                }
-                let key = key.0;
-                one_key(cx, writers, number, child, (old, key, new_key), slots).await?;
-            }
-        }
-        Ok(())
-    })
-}
-
-/// The slots with the values of a parent's key.
-fn with_key(slots: &Slots, child: &ChildKey, key: &[Datum]) -> Slots {
-    let mut values = (**slots).clone();
-    for (slot, value) in child.slots.iter().zip(key) {
-        values[*slot as usize] = value.clone();
-    }
-    Rc::new(values)
-}
-
-/// The change of a row that follows its parent to another key, or whose key is set to NULL.
-fn followed(
-    cx: &Cx<'_>,
-    writer: &Writer,
-    (child, key): (&ChildKey, Option<&[Datum]>),
-    row: Vec<Datum>,
-) -> Result<Change, SqlError> {
-    let mut new = row.clone();
-    for (i, column) in child.child_columns.iter().enumerate() {
-        new[usize::from(*column)] = key.map_or(Datum::Null, |key| key[i].clone());
-    }
-    complete_row(cx, writer, &mut new)?;
-    Ok(Change {
-        old: Some(row),
-        new: Some(new),
-    })
-}
-
-async fn one_key(
-    cx: &Cx<'_>,
-    writers: &[Writer],
-    number: usize,
-    child: &ChildKey,
-    (old, key, new_key): (&[Datum], Vec<Datum>, Option<Vec<Datum>>),
-    slots: &Slots,
-) -> Result<(), OpError> {
-    let slots = with_key(slots, child, &key);
-    let mut charge = Charge::new(cx.port);
-    let mut rows = collect(cx, &child.rows, &slots, &mut charge).await?;
-    if rows.is_empty() {
-        return Ok(());
-    }
-    let action = if new_key.is_some() {
-        child.on_update
-    } else {
-        child.on_delete
-    };
-    let rows = rows.iter_mut().map(core::mem::take);
-    let changes: Pieces<Change> = match action {
-        Action::NoAction if defers(cx, &child.name, child.deferral) => {
-            return Ok(owe(
-                cx,
-                &writers[child.writer].table,
-                &child.name,
-                true,
-                key,
-            )?);
-        }
-        Action::NoAction | Action::Restrict | Action::SetDefault => {
-            let (parent, table) = (&writers[number].table, &writers[child.writer].table);
-            let message = format!(
-                "update or delete on table \"{}\" violates foreign key constraint \"{}\" on \
-                 table \"{}\"",
-                parent.name, child.name, table.name
-            );
-            let key = shown_key_of(parent, &child.parent_columns, old);
-            let detail = format!("{key} is still referenced from table \"{}\".", table.name);
-            return Err(SqlError::new(SqlState::FOREIGN_KEY, message)
-                .detail(detail)
-                .table(&table.name)
-                .constraint(&child.name)
-                .into());
-        }
-        Action::Cascade if new_key.is_none() => rows
-            .map(|row| Change {
-                old: Some(row),
-                new: None,
-            })
-            .collect(),
-        Action::Cascade | Action::SetNull => {
-            let key = new_key.as_deref().filter(|_| action == Action::Cascade);
-            let writer = &writers[child.writer];
-            let followed = rows.map(|row| followed(cx, writer, (child, key), row));
-            followed.collect::<Result<_, SqlError>>()?
-        }
-    };
-    let changes = Long::new(cx.port, changes);
-    apply(cx, writers, child.writer, Changes::many(&changes), &slots).await
 }

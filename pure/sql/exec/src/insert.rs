@@ -1,8 +1,9 @@
 //! INSERT.
 
-use super::conflict::{self, Touched};
+use super::conflict::Touched;
 use super::long::Long;
 use super::source::{RowList, append_rows, open};
+use super::upsert::Upsert;
 use super::write::{Change, Changes, apply, complete_row, project};
 use super::{BATCH_ROWS, Charge, Cx, Slots};
 use base::{Datum, RowBatch};
@@ -81,12 +82,8 @@ async fn batch_of(
                 .collect()
         }
         Some(on) => {
-            let mut written = Vec::new();
-            for row in rows {
-                let result = conflict::insert(cx, &plan.writers, on, row, slots, touched).await?;
-                written.extend(result);
-            }
-            written
+            let mut upsert = Upsert::new(cx, &plan.writers, on, slots, touched);
+            upsert.insert(rows).await?
         }
     };
     if let Some(returning) = &plan.returning {

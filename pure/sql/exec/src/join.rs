@@ -1,44 +1,67 @@
-//! Joins: key lookups per left row, hash tables, dependent right sides.
+//! Joins: pairs of rows, key lookups per left row, dependent right sides.
 
 use super::calls::bound;
-use super::long::Long;
 use super::scan::lookups;
-use super::source::{RowList, Rows, Source, collect, open};
+use super::source::{Rows, Source, open};
 use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Slots, WINDOW, WINDOW_FIRST};
 use base::{Datum, RowBatch, SqlError};
 use bind::rel::{Binds, JoinKind};
-use expr::rows::{GroupKey, datums_heap_bytes, entry_bytes, heap_bytes};
-use expr::{Columns, Expr, eval, eval_bool};
+use expr::rows::datums_heap_bytes;
+use expr::{Columns, Expr, eval_bool};
 use plan::step::{Scan, Step, StepOp};
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use txn::OpError;
 
 /// Rows joined so far and where they go.
-struct Joiner<'a> {
+pub(super) struct Joiner<'a> {
     cx: &'a Cx<'a>,
-    kind: JoinKind,
-    filter: Option<&'a Expr>,
-    right_width: usize,
-    out: RowBatch,
+    pub(super) kind: JoinKind,
+    pub(super) filter: Option<&'a Expr>,
+    /// Each pair is a row of the result.
+    joins_all: bool,
+    pub(super) right_width: usize,
+    /// Room for a left and a right row.
+    pair: Vec<Datum>,
+    pub(super) out: RowBatch,
     /// Bytes that the values of `out` hold.
     out_bytes: usize,
 }
 
 /// How far the joining of left rows has come.
 #[derive(Default)]
-struct Place {
+pub(super) struct Place {
     /// The left row.
-    row: usize,
-    /// Candidates of it that have been looked at, and whether one of them fits.
+    pub(super) row: usize,
+    /// Where its next candidate is; 0: it is the first one.
     candidate: usize,
+    /// Whether one of them fits.
     any: bool,
     /// Rows and candidates looked at in this step.
-    work: usize,
+    pub(super) work: usize,
+}
+
+/// A right row that may fit, with its number, and the place of the next one.
+pub(super) struct Candidate<'r> {
+    pub(super) next: usize,
+    pub(super) number: usize,
+    pub(super) row: &'r [Datum],
+}
+
+/// The candidate at a place, if there is one.
+pub(super) type Candidates<'f, 'r> = &'f dyn Fn(usize) -> Option<Candidate<'r>>;
+
+/// The rows of a batch as candidates.
+fn in_batch<'r>(batch: &'r RowBatch) -> impl Fn(usize) -> Option<Candidate<'r>> {
+    |number| {
+        (number < batch.rows as usize).then(|| Candidate {
+            next: number + 1,
+            number,
+            row: batch.row(number),
+        })
+    }
 }
 
 impl<'a> Joiner<'a> {
-    fn new(
+    pub(super) fn new(
         cx: &'a Cx<'a>,
         kind: JoinKind,
         filter: Option<&'a Expr>,
@@ -50,7 +73,9 @@ impl<'a> Joiner<'a> {
             cx,
             kind,
             filter,
+            joins_all: filter.is_none() && !only_left,
             right_width: right as usize,
+            pair: Vec::new(),
             out: RowBatch::new(width),
             out_bytes: 0,
         }
@@ -63,41 +88,19 @@ impl<'a> Joiner<'a> {
         }
     }
 
-    /// Goes on joining the left row at `place` with its `count` candidates; `matched` hears of
-    /// right rows that fit. Whether the row is finished: `false` when a batch is full, or when as
+    /// Goes on joining the left row at `place` with its candidates; `matched` hears of right rows
+    /// that fit. Whether the row is finished: `false` when a batch is full, or when as
     /// many candidates have been looked at as one step should.
-    fn row<'r>(
+    pub(super) fn row<'r>(
         &mut self,
         left: &[Datum],
         place: &mut Place,
-        (count, candidate): (usize, &dyn Fn(usize) -> (usize, &'r [Datum])),
+        candidates: Candidates<'_, 'r>,
         slots: &[Datum],
         matched: &mut dyn FnMut(usize),
     ) -> Result<bool, SqlError> {
-        let mut pair = Vec::with_capacity(left.len() + self.right_width);
-        while place.candidate < count {
-            if place.work >= BATCH_ROWS || self.is_full() {
-                return Ok(false);
-            }
-            let (number, right) = candidate(place.candidate);
-            place.candidate += 1;
-            place.work += 1;
-            pair.clear();
-            pair.extend_from_slice(left);
-            pair.extend_from_slice(right);
-            if !self.passes(&pair, slots)? {
-                continue;
-            }
-            place.any = true;
-            match self.kind {
-                JoinKind::Semi | JoinKind::Anti => break,
-                _ => {
-                    matched(number);
-                    self.out_bytes += datums_heap_bytes(&pair);
-                    self.out.datums.append(&mut pair);
-                    self.out.rows += 1;
-                }
-            }
+        if !self.some(left, place, candidates, slots, matched)? {
+            return Ok(false);
         }
         match self.kind {
             JoinKind::Semi if place.any => self.push(left.iter().cloned()),
@@ -115,20 +118,71 @@ impl<'a> Joiner<'a> {
         Ok(true)
     }
 
-    fn push(&mut self, row: impl Iterator<Item = Datum>) {
+    /// As [`Joiner::row`] for some of the candidates, behind which others follow.
+    fn some<'r>(
+        &mut self,
+        left: &[Datum],
+        place: &mut Place,
+        candidates: Candidates<'_, 'r>,
+        slots: &[Datum],
+        matched: &mut dyn FnMut(usize),
+    ) -> Result<bool, SqlError> {
+        let mut pair = core::mem::take(&mut self.pair);
+        while let Some(Candidate { next, number, row }) = candidates(place.candidate) {
+            if place.work >= BATCH_ROWS || self.is_full() {
+                self.pair = pair;
+                return Ok(false);
+            }
+            place.candidate = next;
+            place.work += 1;
+            if self.joins_all {
+                place.any = true;
+                matched(number);
+                let start = self.out.datums.len();
+                self.out.datums.extend_from_slice(left);
+                self.out.datums.extend_from_slice(row);
+                self.out_bytes += datums_heap_bytes(&self.out.datums[start..]);
+                self.out.rows += 1;
+                continue;
+            }
+            pair.clear();
+            pair.extend_from_slice(left);
+            pair.extend_from_slice(row);
+            if !self.passes(&pair, slots)? {
+                continue;
+            }
+            place.any = true;
+            match self.kind {
+                JoinKind::Semi | JoinKind::Anti => break,
+                _ => {
+                    matched(number);
+                    self.out_bytes += datums_heap_bytes(&pair);
+                    self.out.datums.append(&mut pair);
+                    self.out.rows += 1;
+                }
+            }
+        }
+        self.pair = pair;
+        Ok(true)
+    }
+
+    pub(super) fn push(&mut self, row: impl Iterator<Item = Datum>) {
         let start = self.out.datums.len();
         self.out.push(row);
         self.out_bytes += datums_heap_bytes(&self.out.datums[start..]);
     }
 
-    fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.out.rows as usize >= BATCH_ROWS || self.out_bytes >= BATCH_BYTES
     }
 
-    fn take(&mut self) -> RowBatch {
-        let width = self.out.width as usize;
+    pub(super) fn take(&mut self) -> RowBatch {
+        let mut next = RowBatch::new(self.out.width as usize);
+        if self.is_full() {
+            next.datums.reserve(self.out.datums.len());
+        }
         self.out_bytes = 0;
-        core::mem::replace(&mut self.out, RowBatch::new(width))
+        core::mem::replace(&mut self.out, next)
     }
 }
 
@@ -194,11 +248,9 @@ impl<'a> LookupRows<'a> {
             } = window;
             while let Some(right) = found.get(place.row) {
                 let row = left.row(*start + place.row);
-                let candidate = |i: usize| (i, right.row(i));
-                let candidates = (right.rows as usize, &candidate as &dyn Fn(usize) -> _);
-                let finished = self
-                    .joiner
-                    .row(row, place, candidates, &self.slots, &mut |_| {})?;
+                let finished =
+                    self.joiner
+                        .row(row, place, &in_batch(right), &self.slots, &mut |_| {})?;
                 if !finished {
                     break;
                 }
@@ -261,248 +313,6 @@ impl Rows for LookupRows<'_> {
     }
 }
 
-/// Memory of an entry beside what its key points to, with a list of up to four rows, in bytes.
-const KEY_BYTES: usize = entry_bytes(size_of::<GroupKey>() + size_of::<Vec<usize>>())
-    + heap_bytes(4 * size_of::<usize>());
-
-/// The right side in memory, by its keys.
-pub(super) struct HashRows<'a> {
-    cx: &'a Cx<'a>,
-    left: Source<'a>,
-    right: &'a Step,
-    keys: &'a [(Expr, Expr)],
-    joiner: Joiner<'a>,
-    left_width: usize,
-    slots: Slots,
-    built: Option<Built<'a>>,
-    rest: Option<(RowBatch, Place)>,
-    /// Right rows of a full join of which it is known whether they have a partner.
-    passed: usize,
-    /// The left side has ended; unmatched right rows of a full join follow.
-    ended: bool,
-    charge: Charge<'a>,
-}
-
-struct Built<'a> {
-    rows: Long<'a, RowList>,
-    by_key: Long<'a, BTreeMap<GroupKey, Vec<usize>>>,
-    matched: Vec<bool>,
-}
-
-impl<'a> HashRows<'a> {
-    pub(super) fn new(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> HashRows<'a> {
-        let StepOp::Hash {
-            kind,
-            left,
-            right,
-            keys,
-            filter,
-        } = &step.op
-        else {
-            unreachable!("opened for a hash join");
-        };
-        HashRows {
-            cx,
-            left: open(cx, left, slots),
-            right,
-            keys,
-            joiner: Joiner::new(cx, *kind, filter.as_ref(), (left.width, right.width)),
-            left_width: left.width as usize,
-            slots: slots.clone(),
-            built: None,
-            rest: None,
-            passed: 0,
-            ended: false,
-            charge: Charge::new(cx.port),
-        }
-    }
-
-    async fn build(&mut self) -> Result<Built<'a>, OpError> {
-        let kind = self.joiner.kind;
-        let only_keys = matches!(kind, JoinKind::Semi | JoinKind::Anti)
-            && self.joiner.filter.is_none()
-            && !self.keys.is_empty();
-        if only_keys {
-            return self.build_keys().await;
-        }
-        let rows = collect(self.cx, self.right, &self.slots, &mut self.charge).await?;
-        self.charge.add(rows.len())?;
-        let mut by_key = Long::new(self.cx.port, BTreeMap::new());
-        for (i, row) in rows.iter().enumerate() {
-            // NULL equals nothing.
-            if self.keys.is_empty() {
-                break;
-            }
-            if let Some(key) = self.right_key(row)? {
-                self.enter(&mut by_key, key, i)?;
-            }
-            if i % BATCH_ROWS == BATCH_ROWS - 1 {
-                self.cx.breathe(BATCH_ROWS).await;
-            }
-        }
-        let matched = vec![false; rows.len()];
-        Ok(Built {
-            rows,
-            by_key,
-            matched,
-        })
-    }
-
-    /// The right side of a semi or anti join of which only the keys matter: one row stands for
-    /// all.
-    async fn build_keys(&mut self) -> Result<Built<'a>, OpError> {
-        let mut by_key = Long::new(self.cx.port, BTreeMap::new());
-        let mut source = open(self.cx, self.right, &self.slots);
-        while let Some(batch) = source.next().await? {
-            for row in batch.iter() {
-                if let Some(key) = self.right_key(row)?
-                    && !by_key.contains_key(&key)
-                {
-                    self.enter(&mut by_key, key, 0)?;
-                }
-            }
-            self.cx.breathe(batch.rows as usize).await;
-        }
-        Ok(Built {
-            rows: Long::new(self.cx.port, RowList::from_iter([Vec::new()])),
-            by_key,
-            matched: vec![false],
-        })
-    }
-
-    /// Notes that right row `i` has this key.
-    fn enter(
-        &mut self,
-        by_key: &mut BTreeMap<GroupKey, Vec<usize>>,
-        key: GroupKey,
-        i: usize,
-    ) -> Result<(), SqlError> {
-        match by_key.entry(key) {
-            Entry::Vacant(entry) => {
-                self.charge.add(entry.key().bytes() + KEY_BYTES)?;
-                entry.insert(vec![i]);
-            }
-            Entry::Occupied(entry) => {
-                let same = entry.into_mut();
-                if same.len() == same.capacity() && same.len() >= 4 {
-                    self.charge.add(same.len() * size_of::<usize>())?;
-                }
-                same.push(i);
-            }
-        }
-        Ok(())
-    }
-
-    /// The keys of a right row; `None` if one of them is NULL.
-    fn right_key(&self, row: &[Datum]) -> Result<Option<GroupKey>, SqlError> {
-        let env = self.cx.env(&self.slots);
-        let mut key = Vec::with_capacity(self.keys.len());
-        for (_, right) in self.keys {
-            key.push(eval(right, &row, &env)?);
-        }
-        Ok((!key.iter().any(Datum::is_null)).then_some(GroupKey(key)))
-    }
-
-    /// Gives the next right rows of a full join that have no partner.
-    async fn unmatched(&mut self) {
-        let built = self.built.as_ref().expect("built above");
-        let mut work = 0;
-        while self.passed < built.rows.len() && !self.joiner.is_full() {
-            if !built.matched[self.passed] {
-                let nulls = core::iter::repeat_n(Datum::Null, self.left_width);
-                let row = built.rows[self.passed].iter().cloned();
-                self.joiner.push(nulls.chain(row));
-            }
-            self.passed += 1;
-            work += 1;
-            if work % BATCH_ROWS == 0 {
-                self.cx.breathe(BATCH_ROWS).await;
-            }
-        }
-    }
-
-    /// Goes on joining one left row.
-    fn probe(&mut self, left: &[Datum], place: &mut Place) -> Result<bool, SqlError> {
-        let built = self.built.as_mut().expect("built before probing");
-        let (rows, matched) = (&built.rows, &mut built.matched);
-        let mut mark = |number: usize| matched[number] = true;
-        if self.keys.is_empty() {
-            let candidate = |i: usize| (i, rows[i].as_slice());
-            let candidates = (rows.len(), &candidate as &dyn Fn(usize) -> _);
-            return self
-                .joiner
-                .row(left, place, candidates, &self.slots, &mut mark);
-        }
-        let env = self.cx.env(&self.slots);
-        let mut key = Vec::with_capacity(self.keys.len());
-        for (expr, _) in self.keys {
-            key.push(eval(expr, &left, &env)?);
-        }
-        let found = match key.iter().any(Datum::is_null) {
-            true => &[][..],
-            false => built
-                .by_key
-                .get(&GroupKey(key))
-                .map_or(&[][..], |list| list),
-        };
-        let candidate = |i: usize| (found[i], rows[found[i]].as_slice());
-        let candidates = (found.len(), &candidate as &dyn Fn(usize) -> _);
-        self.joiner
-            .row(left, place, candidates, &self.slots, &mut mark)
-    }
-}
-
-impl Rows for HashRows<'_> {
-    async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
-        if self.built.is_none() {
-            // Without left rows only a full join needs the right ones.
-            match self.left.next().await? {
-                Some(batch) => self.rest = Some((batch, Place::default())),
-                None if self.joiner.kind != JoinKind::Full => return Ok(None),
-                None => {}
-            }
-            self.built = Some(self.build().await?);
-        }
-        while !self.ended {
-            let (batch, mut place) = match self.rest.take() {
-                Some(rest) => rest,
-                None => match self.left.next().await? {
-                    Some(batch) => (batch, Place::default()),
-                    None => {
-                        self.ended = true;
-                        break;
-                    }
-                },
-            };
-            while place.row < batch.rows as usize
-                && !self.joiner.is_full()
-                && place.work < BATCH_ROWS
-            {
-                self.probe(batch.row(place.row), &mut place)?;
-            }
-            let work = core::mem::take(&mut place.work);
-            if place.row < batch.rows as usize {
-                self.rest = Some((batch, place));
-            }
-            self.cx.breathe(work).await;
-            if self.joiner.is_full() {
-                return Ok(Some(self.joiner.take()));
-            }
-            if self.rest.is_none() && self.joiner.out.rows > 0 {
-                return Ok(Some(self.joiner.take()));
-            }
-        }
-        if self.joiner.out.rows > 0 {
-            return Ok(Some(self.joiner.take()));
-        }
-        if self.joiner.kind == JoinKind::Full {
-            self.unmatched().await;
-        }
-        let batch = self.joiner.take();
-        Ok((batch.rows > 0).then_some(batch))
-    }
-}
-
 /// A right side that runs once per left row.
 pub(super) struct LateralRows<'a> {
     cx: &'a Cx<'a>,
@@ -513,8 +323,17 @@ pub(super) struct LateralRows<'a> {
     slots: Slots,
     /// Left rows that are not joined yet.
     rest: Option<(RowBatch, Place)>,
-    /// The right rows of the first of them, once they are known.
-    found: Option<(Long<'a, RowList>, Charge<'a>)>,
+    /// The right rows of the first of them, once they are asked for.
+    found: Option<Found<'a>>,
+}
+
+/// The right rows of a left row, as they come: there may be more than anybody wants.
+struct Found<'a> {
+    source: Source<'a>,
+    /// Those that are joined now.
+    now: RowBatch,
+    /// Those behind them; `None`: there are none.
+    next: Option<RowBatch>,
 }
 
 impl<'a> LateralRows<'a> {
@@ -561,18 +380,36 @@ impl Rows for LateralRows<'_> {
                 let row = batch.row(place.row);
                 if self.found.is_none() {
                     let slots = bound(self.cx, self.binds, &row, &self.slots)?;
-                    let mut charge = Charge::new(self.cx.port);
-                    let rows = collect(self.cx, self.right, &slots, &mut charge).await?;
-                    self.found = Some((rows, charge));
+                    let mut source = open(self.cx, self.right, &slots);
+                    let now = source.next().await?;
+                    let next = match now {
+                        Some(_) => source.next().await?,
+                        None => None,
+                    };
+                    let now = now.unwrap_or_else(|| RowBatch::new(self.right.width as usize));
+                    self.found = Some(Found { source, now, next });
                 }
-                let (right, _) = self.found.as_ref().expect("found above");
-                let candidate = |i: usize| (i, right[i].as_slice());
-                let candidates = (right.len(), &candidate as &dyn Fn(usize) -> _);
-                if self
-                    .joiner
-                    .row(row, &mut place, candidates, &self.slots, &mut |_| {})?
-                {
-                    self.found = None;
+                let found = self.found.as_mut().expect("found above");
+                let (joiner, slots) = (&mut self.joiner, &self.slots);
+                match found.next.is_some() {
+                    true => {
+                        if joiner.some(
+                            row,
+                            &mut place,
+                            &in_batch(&found.now),
+                            slots,
+                            &mut |_| {},
+                        )? {
+                            place.candidate = 0;
+                            found.now = found.next.take().expect("just looked at");
+                            found.next = found.source.next().await?;
+                        }
+                    }
+                    false => {
+                        if joiner.row(row, &mut place, &in_batch(&found.now), slots, &mut |_| {})? {
+                            self.found = None;
+                        }
+                    }
                 }
                 self.cx.breathe(core::mem::take(&mut place.work)).await;
             }

@@ -22,17 +22,21 @@ mod aggregate;
 mod batch;
 mod bulk;
 mod calls;
+mod children;
 mod conflict;
 mod copy;
+mod counted;
 pub mod deferred;
+mod doubles;
 mod expand;
 mod explain;
-mod explain_json;
+mod explain_object;
 mod fast;
 pub mod fill;
 mod filter;
 mod foreign;
 mod function_rows;
+mod hash_join;
 mod insert;
 mod join;
 mod keys;
@@ -41,11 +45,13 @@ mod long;
 mod matched;
 mod merged;
 mod named;
+pub mod objects;
 mod ordered;
 mod parts;
 mod point;
 pub mod port;
 mod request;
+mod routine;
 mod scan;
 mod sequences;
 mod session;
@@ -53,12 +59,14 @@ mod show;
 mod sort;
 mod source;
 mod together;
+mod upkeep;
+mod upsert;
 mod windowed;
 mod write;
 
 pub use fast::{Fast, FastEnd, FastWait, execute_fast, home_slot};
 pub use port::Port;
-pub use show::row_counts;
+pub use show::RowCounts;
 
 use crate::port::Params;
 use base::{Datum, RowBatch, SqlError, Tag};
@@ -117,6 +125,10 @@ struct Cx<'a> {
     /// The parts of the statement, if it has any.
     parts: Option<&'a PartsPlan>,
     kept: named::Kept<'a>,
+    /// The statement is all that its transaction may be: not one of the body of a function.
+    alone: bool,
+    /// Takes the first row in place of the client.
+    first: Option<&'a RefCell<Option<Vec<Datum>>>>,
 }
 
 impl<'a> Cx<'a> {
@@ -128,6 +140,8 @@ impl<'a> Cx<'a> {
             since_yield: Cell::new(0),
             parts: None,
             kept: named::Kept::new(port),
+            alone: true,
+            first: None,
             stats: measure.then(|| RefCell::new(vec![StepStats::default(); run.steps as usize])),
         }
     }
@@ -180,6 +194,13 @@ impl<'a> Cx<'a> {
 
     async fn emit(&self, batch: RowBatch) {
         if batch.rows == 0 {
+            return;
+        }
+        if let Some(first) = self.first {
+            let mut first = first.borrow_mut();
+            if first.is_none() {
+                *first = Some(batch.datums[..batch.width as usize].to_vec());
+            }
             return;
         }
         let mut batch = Some(batch);
@@ -250,6 +271,9 @@ pub fn execute(plan: Arc<Plan>, params: Params, port: Rc<dyn Port>) -> Running {
         let PlanKind::Run(run) = &plan.kind else {
             panic!("only plans of kind Run are executed");
         };
+        if let Action::Fill(work) = &run.action {
+            return fill::whole(port, work).await;
+        }
         let cx = Cx::new(&*port, run, false).with_parts(run);
         statement(&cx, run, &params, true).await
     })
@@ -270,18 +294,27 @@ async fn statement<'a>(
     let tag = match &run.action {
         Action::Query(step) => Tag::Count("SELECT", query(cx, step, &slots, emit).await?),
         Action::Point(point) => point::run(cx, point, &slots, emit).await?,
-        Action::Insert(plan) => Tag::Insert(insert::run(cx, plan, &slots, emit).await?),
+        Action::Insert(plan) => {
+            let count = insert::run(cx, plan, &slots, emit).await?;
+            deferred::end_statement(cx).await?;
+            Tag::Insert(count)
+        }
         Action::Write(plan) => {
             let count = match &plan.each {
                 Some(each) => point::run_each(cx, each, &plan.rows, &slots).await?,
                 None => write::run(cx, plan, &slots, emit).await?,
             };
+            deferred::end_statement(cx).await?;
             match plan.assignments {
                 Some(_) => Tag::Count("UPDATE", count),
                 None => Tag::Count("DELETE", count),
             }
         }
-        Action::Parts(plan) => Box::pin(parts::run(cx, plan, &slots, emit)).await?,
+        Action::Parts(plan) => {
+            let tag = Box::pin(parts::run(cx, plan, &slots, emit)).await?;
+            deferred::end_statement(cx).await?;
+            tag
+        }
         Action::Truncate(plans, restarted) => {
             for plan in plans {
                 write::run(cx, plan, &slots, false).await?;
@@ -291,9 +324,16 @@ async fn statement<'a>(
             }
             Tag::Word("TRUNCATE TABLE")
         }
-        Action::CopyFrom(plan) => Tag::Count("COPY", copy::from(cx, plan, &slots).await?),
+        Action::CopyFrom(plan) => {
+            let count = copy::from(cx, plan, &slots).await?;
+            deferred::end_statement(cx).await?;
+            Tag::Count("COPY", count)
+        }
         Action::CopyTo(plan) => Tag::Count("COPY", copy::to(cx, plan, &slots).await?),
+        Action::Upkeep(upkeep) => upkeep::run(cx, upkeep).await?,
+        Action::Fill(_) => unreachable!("part of no other statement"),
         Action::Show(show) => Tag::Count("SELECT", show::run(cx, *show).await?),
+        Action::Routine(plan) => Box::pin(routine::run(cx, plan, &slots, emit)).await?,
         Action::Explain {
             run,
             again,

@@ -3,6 +3,7 @@
 
 use crate::port::Port;
 use base::Pieces;
+use expr::hashed::{Flat, Groups, KeyTable};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
 
@@ -49,6 +50,33 @@ impl<K: Ord + 'static, V: 'static> Shrink for BTreeMap<K, V> {
     }
     fn shrink(&mut self, most: usize) {
         (0..most.min(self.len())).for_each(|_| drop(self.pop_last()));
+    }
+}
+
+impl<T: 'static> Shrink for Flat<T> {
+    fn entries(&self) -> usize {
+        self.len()
+    }
+    fn shrink(&mut self, most: usize) {
+        Flat::shrink(self, most);
+    }
+}
+
+impl Shrink for KeyTable {
+    fn entries(&self) -> usize {
+        self.len()
+    }
+    fn shrink(&mut self, most: usize) {
+        KeyTable::shrink(self, most);
+    }
+}
+
+impl<S: 'static> Shrink for Groups<S> {
+    fn entries(&self) -> usize {
+        self.held()
+    }
+    fn shrink(&mut self, most: usize) {
+        Groups::shrink(self, most);
     }
 }
 

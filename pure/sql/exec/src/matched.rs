@@ -6,9 +6,8 @@ use super::source::{Rows, Source, open};
 use super::{Charge, Cx, Slots};
 use base::{Datum, RowBatch, SqlError};
 use bind::rel::Matching;
-use expr::rows::{GroupKey, entry_bytes};
+use expr::hashed::Groups;
 use plan::step::{Step, StepOp};
-use std::collections::BTreeMap;
 use txn::OpError;
 
 pub(super) struct MatchRows<'a> {
@@ -17,9 +16,9 @@ pub(super) struct MatchRows<'a> {
     left: Source<'a>,
     /// The right side until it has been read.
     right: Option<Source<'a>>,
-    /// For each row of the right side how many are left to match; without ALL, for rows that were
-    /// given, too.
-    counts: Long<'a, BTreeMap<GroupKey, u64>>,
+    /// For each row of the right side how many are left to match; of EXCEPT without ALL, for rows
+    /// that were given, too.
+    counts: Long<'a, Groups<u64>>,
     charge: Charge<'a>,
 }
 
@@ -38,25 +37,26 @@ impl<'a> MatchRows<'a> {
             matching: *matching,
             left: open(cx, left, slots),
             right: Some(open(cx, right, slots)),
-            counts: Long::new(cx.port, BTreeMap::new()),
+            counts: Long::new(cx.port, Groups::of_width(step.width as usize, 1)),
             charge: Charge::new(cx.port),
         }
     }
 
-    fn add(&mut self, key: GroupKey, count: u64) -> Result<(), SqlError> {
-        let size = key.bytes() + entry_bytes(size_of::<GroupKey>() + size_of::<u64>());
-        self.charge.add(size)?;
-        self.counts.insert(key, count);
-        Ok(())
+    /// The group of a row, which starts with this count; `None`: it was there before.
+    fn enter(&mut self, row: &[Datum], count: u64) -> Result<Option<usize>, SqlError> {
+        let (group, grown) = self.counts.enter_copy(row, || [count]);
+        if grown == 0 {
+            return Ok(Some(group));
+        }
+        self.charge.add(grown)?;
+        Ok(None)
     }
 
     async fn read_right(&mut self, mut right: Source<'a>) -> Result<(), OpError> {
         while let Some(batch) = right.next().await? {
             for row in batch.iter() {
-                let key = GroupKey(row.to_vec());
-                match self.counts.get_mut(&key) {
-                    Some(count) => *count += 1,
-                    None => self.add(key, 1)?,
+                if let Some(group) = self.enter(row, 1)? {
+                    self.counts.states(group)[0] += 1;
                 }
             }
             self.cx.breathe(batch.rows as usize).await;
@@ -67,23 +67,19 @@ impl<'a> MatchRows<'a> {
     /// Whether a row of the left side is one of the result.
     fn keeps(&mut self, row: &[Datum]) -> Result<bool, SqlError> {
         let Matching { except, all } = self.matching;
-        let key = GroupKey(row.to_vec());
-        match (self.counts.get_mut(&key), except) {
-            (None, false) => Ok(false),
-            (None, true) => {
-                if !all {
-                    // Equal rows behind it are not given again.
-                    self.add(key, 1)?;
-                }
-                Ok(true)
-            }
-            (Some(_), true) if !all => Ok(false),
-            (Some(0), except) => Ok(except),
-            (Some(count), except) => {
-                *count = if all { *count - 1 } else { 0 };
-                Ok(!except)
-            }
+        if except && !all {
+            // Equal rows behind it are not given again.
+            return Ok(self.enter(row, 1)?.is_none());
         }
+        let Some(group) = self.counts.find(row) else {
+            return Ok(except);
+        };
+        let count = &mut self.counts.states(group)[0];
+        if *count == 0 {
+            return Ok(except);
+        }
+        *count = if all { *count - 1 } else { 0 };
+        Ok(!except)
     }
 }
 

@@ -8,9 +8,10 @@ use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Slots};
 use crate::port::Port;
 use base::{Datum, RowBatch};
 use core::cell::{Cell, OnceCell, RefCell};
-use expr::rows::{GroupKey, datum_heap_bytes, entry_bytes};
+use expr::hashed::Groups;
+use expr::rows::datum_heap_bytes;
 use plan::step::{Step, StepOp};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use txn::OpError;
 
@@ -238,7 +239,7 @@ pub(super) struct RecursiveRows<'a> {
     /// For what the round reads.
     working_charge: Charge<'a>,
     /// All rows so far, if equal ones count once.
-    seen: Option<Long<'a, BTreeSet<GroupKey>>>,
+    seen: Option<Long<'a, Groups<()>>>,
     seen_charge: Charge<'a>,
 }
 
@@ -267,7 +268,7 @@ impl<'a> RecursiveRows<'a> {
             found: Long::new(cx.port, RowList::new()),
             found_charge: Charge::new(cx.port),
             working_charge: Charge::new(cx.port),
-            seen: distinct.then(|| Long::new(cx.port, BTreeSet::new())),
+            seen: distinct.then(|| Long::new(cx.port, Groups::of_width(base.width as usize, 0))),
             seen_charge: Charge::new(cx.port),
         }
     }
@@ -304,13 +305,11 @@ impl Rows for RecursiveRows<'_> {
             if let Some(seen) = &mut self.seen {
                 let charge = &mut self.seen_charge;
                 retain(&mut batch, |row| {
-                    let key = GroupKey(row.to_vec());
-                    if seen.contains(&key) {
-                        return Ok(false);
+                    let (_, grown) = seen.enter_copy(row, || []);
+                    if grown > 0 {
+                        charge.add(grown)?;
                     }
-                    charge.add(key.bytes() + entry_bytes(size_of::<GroupKey>()))?;
-                    seen.insert(key);
-                    Ok(true)
+                    Ok(grown > 0)
                 })?;
             }
             append_rows(batch.clone(), &mut self.found, &mut self.found_charge)?;

@@ -10,7 +10,7 @@ use super::long::Long;
 use super::named::Reader;
 use super::source::{RowList, Rows, append_rows, collect, open};
 use super::write::{self, Change, Changes, Claimed, check_row, complete_row, project};
-use super::{BATCH_ROWS, Charge, Cx, Slots, foreign};
+use super::{BATCH_ROWS, Charge, Cx, Slots, children, foreign};
 use crate::keys::entry_key;
 use base::{Datum, Pieces, RowBatch, SqlError, SqlState, Tag};
 use expr::rows::row_bytes;
@@ -67,7 +67,7 @@ pub(super) async fn run<'a>(
             let some = Changes::some(changes, from, to);
             foreign::check_parents(cx, &writers[0], some).await?;
         }
-        foreign::follow_children(cx, writers, 0, Changes::many(changes), slots).await?;
+        children::follow_children(cx, writers, 0, Changes::many(changes), slots).await?;
         if plan.query.is_none() && *part == own {
             count = changes.len();
         }

@@ -270,7 +270,7 @@ pub(super) async fn run(
     let Some(Prepared { to, op }) = prepare(cx, point, slots)? else {
         return Ok(nothing(point).1);
     };
-    let answer = OpFuture::start(cx.port, to, cx.planned, op, true).await?;
+    let answer = OpFuture::start(cx.port, to, cx.planned, op, cx.alone).await?;
     let (batch, tag) = finish(cx, point, slots, answer)?;
     if let Some(batch) = batch.filter(|_| emit) {
         cx.emit(batch).await;

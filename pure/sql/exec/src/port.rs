@@ -1,8 +1,9 @@
 //! What the executor needs from the node: rows, results, time, memory, settings.
 
 use crate::deferred::Deferred;
+use crate::objects::Descriptors;
 use alloc::sync::Arc;
-use base::{Datum, RowBatch, ShardId, Slot, SqlError, Time, Ts};
+use base::{Datum, IndexId, RowBatch, ShardId, Slot, SqlError, Time, Ts};
 use bind::PlanCx;
 use bind::rel::Signal;
 use catalog::{Catalog, Database, Sequence};
@@ -60,6 +61,11 @@ pub trait Port {
     fn read(&self) -> Read;
     /// How FOR UPDATE/SHARE, UPDATE and DELETE read.
     fn read_locking(&self, mode: LockMode) -> Read;
+    /// How the node's own work on many rows reads, one batch after the other: each row is locked by
+    /// itself. In a block of a client, and under leap, as [`Port::read_locking`].
+    fn read_batch(&self, mode: LockMode) -> Read {
+        self.read_locking(mode)
+    }
     /// How rows are found that are locked afterwards, each by itself: without locks, whatever the
     /// isolation level.
     fn read_snapshot(&self) -> Read {
@@ -128,6 +134,10 @@ pub trait Port {
     }
     /// Last value drawn in this session (`currval`); `None` before the first.
     fn currval(&self, sequence: &Sequence) -> Option<i64>;
+    /// The sequence from which this session drew last (`lastval`); `None`: it has drawn nothing.
+    fn last_drawn(&self) -> Option<IndexId> {
+        None
+    }
     /// Takes memory that a statement needs no more and that is too much to be freed at once.
     fn discard(&self, mut waste: Waste) {
         while !waste(usize::MAX) {}
@@ -167,6 +177,17 @@ pub trait Port {
     }
     /// What the transaction has put off; `None`: its checks are made as of each statement.
     fn deferred(&self) -> Option<&RefCell<Deferred>> {
+        None
+    }
+    /// Where rows are noted whose key another row has, until the end of the statement at least;
+    /// `None`: that is an error at once.
+    fn doubles(&self) -> Option<&RefCell<Deferred>> {
+        self.deferred()
+    }
+    /// The descriptors of large objects that the transaction has open; `None`: it ends with this
+    /// statement. `changed`: they will be others afterwards, so the statement cannot start again.
+    fn descriptors(&self, changed: bool) -> Option<&RefCell<Descriptors>> {
+        let _ = changed;
         None
     }
     /// The transaction has put a check off, and its session must have it made before the commit.

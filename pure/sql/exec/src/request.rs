@@ -208,10 +208,7 @@ fn part_values(
                 let values = list.iter().map(|value| eval(value, row, env));
                 values.collect::<Result<_, _>>()?
             }
-            KeyPart::Array(array) => match eval(array, row, env)? {
-                Datum::Array(items) => items.into_vec(),
-                _ => Vec::new(),
-            },
+            KeyPart::Array(array) => eval(array, row, env)?.into_items().unwrap_or_default(),
             KeyPart::Row(place) => {
                 parts.push(Values::Row(*place));
                 continue;

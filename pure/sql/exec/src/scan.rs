@@ -203,7 +203,7 @@ impl<'a> ScanRows<'a> {
             Program::Live(live) => Program::Live(live.for_many_rows().unwrap_or(live)),
             other => other,
         };
-        if scan.access.index == 0 {
+        if scan.is_direct() {
             let aggregates = !matches!(scan.program.body(), Body::Rows { .. });
             let limit = if aggregates { u64::MAX } else { limit };
             return Ok(State::Ranges(Ranges::new(program, read, limit, targets)));
@@ -472,7 +472,7 @@ pub(super) async fn lookups<'a>(
             }
         }
     } else {
-        let secondary = scan.access.index != 0;
+        let secondary = !scan.is_direct();
         let (mode, first) = match secondary {
             true => (entry_mode(cx, scan), entry_program(scan)),
             false => (read, program.clone()),

@@ -29,13 +29,16 @@ pub(super) async fn call(
         let message = format!("cannot execute {name}() in a read-only transaction");
         return Err(SqlError::new(SqlState::READ_ONLY_TXN, message).into());
     }
-    let sequence = named(cx, args[0].as_int().unwrap_or(0))?;
+    let sequence = match call {
+        SequenceCall::Newest => newest(cx)?,
+        _ => named(cx, args[0].as_int().unwrap_or(0))?,
+    };
     if asks {
         ask_privilege(cx, call, &sequence)?;
     }
     match call {
         SequenceCall::Next => Ok(Datum::Int(nextval(cx, &sequence).await?)),
-        SequenceCall::Current => Ok(currval(cx, &sequence)?),
+        SequenceCall::Current | SequenceCall::Newest => Ok(currval(cx, &sequence)?),
         SequenceCall::Set => {
             let value = args.get(1).and_then(Datum::as_int).unwrap_or(0);
             let given = args.get(2).and_then(Datum::as_bool).unwrap_or(true);
@@ -69,6 +72,20 @@ fn ask_privilege(cx: &Cx<'_>, call: SequenceCall, sequence: &Sequence) -> Result
     }
     let message = format!("permission denied for sequence {}", sequence.name);
     Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message))
+}
+
+/// The sequence from which the session drew last, if it is still there.
+///
+/// # Errors
+/// 55000.
+fn newest(cx: &Cx<'_>) -> Result<Sequence, SqlError> {
+    let id = cx.port.last_drawn();
+    let mut all = cx.port.database().sequences.values();
+    let found = all.find(|sequence| id == Some(sequence.id)).cloned();
+    found.ok_or_else(|| {
+        let message = "lastval is not yet defined in this session";
+        SqlError::new(SqlState::OBJECT_NOT_READY, message)
+    })
 }
 
 /// The sequence with this oid.

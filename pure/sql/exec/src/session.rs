@@ -52,6 +52,16 @@ impl<'a> Facts<'a> {
 }
 
 impl Facts<'_> {
+    /// Whose policies concern the rows of a statement that is planned now.
+    pub(super) fn viewer(&self) -> bind::Viewer {
+        let user = self.port.session_user();
+        bind::Viewer {
+            role: self.port.catalog().rights.acting(&user),
+            row_security: self.port.setting("row_security").as_deref() != Some("off"),
+            checks_bodies: true,
+        }
+    }
+
     /// Runs `use_cx` with what the system catalog is computed from.
     pub(super) fn with_catalog<T>(
         &self,
@@ -65,6 +75,7 @@ impl Facts<'_> {
             catalog: port.catalog(),
             database: port.database(),
             user: &user,
+            pid: port.session_pid(),
             txn_time: port.txn_time(),
             setting: &|name| port.setting(name),
             size_bytes: &|index| sizes?.get(&index).copied(),

@@ -2,7 +2,8 @@
 //!
 //! No step sorts more than one run or merges more than one batch, and nothing is copied to sort it.
 //! Runs are in the order of the input and equal rows leave the earlier run first, so the sort is
-//! stable.
+//! stable. Most rows are told apart by a number made of their first key ([`lead`]), without a look
+//! at the rows themselves.
 
 use super::long::{Long, Shrink};
 use super::source::{Rows, Source, open};
@@ -69,8 +70,11 @@ pub(super) struct SortRows<'a> {
     open_bytes: usize,
     /// Sorted rows; those that are not read to their end are in `heap`.
     runs: Long<'a, Runs>,
-    /// Numbers of runs, the one with the first row at the root.
-    heap: Vec<u32>,
+    /// Runs by number, each with the lead of its next row; the one with the first row is at the
+    /// root.
+    heap: Vec<(u64, u32)>,
+    /// Of what kind all first keys so far are; none: they have different ones, and no leads.
+    kind: Option<Kind>,
     /// Rows that are still wanted.
     left: usize,
     charge: Charge<'a>,
@@ -91,6 +95,7 @@ impl<'a> SortRows<'a> {
             open_bytes: 0,
             runs: Long::new(cx.port, Runs::default()),
             heap: Vec::new(),
+            kind: Some(Kind::Unknown),
             left: usize::MAX,
             charge: Charge::new(cx.port),
         }
@@ -109,9 +114,8 @@ impl<'a> SortRows<'a> {
         // A limit that fits into a run keeps all in one.
         let top = (self.left <= RUN_ROWS).then_some(self.left);
         while let Some(batch) = input.next().await? {
-            self.take(&batch)?;
             let rows = batch.rows as usize;
-            drop(batch);
+            self.take(batch)?;
             self.cx.breathe(rows).await;
             let kept = top.unwrap_or(0);
             let many = self.open.rows as usize >= RUN_ROWS + kept;
@@ -124,10 +128,12 @@ impl<'a> SortRows<'a> {
             }
         }
         self.close()?;
-        let mut heads: Vec<u32> = (0..self.runs.0.len() as u32).collect();
+        let runs = self.runs.0.iter().enumerate();
+        let runs = runs.filter(|(_, run)| !run.order.is_empty());
+        let heads = runs.map(|(number, run)| (self.lead(run.row()), number as u32));
+        let heads: Vec<(u64, u32)> = heads.collect();
         self.charge
-            .add(heap_bytes(heads.capacity() * size_of::<u32>()))?;
-        heads.retain(|run| !self.runs.0[*run as usize].order.is_empty());
+            .add(heap_bytes(heads.capacity() * size_of::<(u64, u32)>()))?;
         self.heap = heads;
         for at in (0..self.heap.len() / 2).rev() {
             self.sink(at);
@@ -136,7 +142,7 @@ impl<'a> SortRows<'a> {
     }
 
     /// Moves the rows of a batch to the open ones.
-    fn take(&mut self, batch: &RowBatch) -> Result<(), SqlError> {
+    fn take(&mut self, mut batch: RowBatch) -> Result<(), SqlError> {
         let heap = datums_heap_bytes(&batch.datums);
         let before = frame_bytes(&self.open);
         let wanted = self.open.datums.len() + batch.datums.len();
@@ -145,7 +151,7 @@ impl<'a> SortRows<'a> {
             self.charge.room(heap_bytes(most * size_of::<Datum>()))?;
         }
         self.charge.add(heap)?;
-        self.open.datums.extend_from_slice(&batch.datums);
+        self.open.datums.append(&mut batch.datums);
         self.open.rows += batch.rows;
         self.open_bytes += heap;
         self.charge.change(before, frame_bytes(&self.open))
@@ -160,8 +166,7 @@ impl<'a> SortRows<'a> {
         let before = frame_bytes(&self.open);
         let mut rows = core::mem::replace(&mut self.open, RowBatch::new(width));
         rows.datums.shrink_to_fit();
-        let mut order: Vec<u32> = (0..rows.rows).collect();
-        order.sort_by(|a, b| self.compare(rows.row(*a as usize), rows.row(*b as usize)));
+        let order = self.order(&rows);
         self.open_bytes = 0;
         let run = Run {
             rows,
@@ -175,6 +180,38 @@ impl<'a> SortRows<'a> {
         }
         self.runs.0.push(run);
         Ok(())
+    }
+
+    /// The numbers of rows in their order.
+    fn order(&mut self, rows: &RowBatch) -> Vec<u32> {
+        let kinds = rows.iter().map(|row| Kind::of(self.first_key(row)));
+        self.kind = kinds.fold(self.kind, |all, one| all?.and(one));
+        let numbers = 0..rows.rows;
+        let mut order: Vec<(u64, u32)> = numbers
+            .map(|number| (self.lead(rows.row(number as usize)), number))
+            .collect();
+        order.sort_unstable_by(|a, b| {
+            let rest = || self.compare(rows.row(a.1 as usize), rows.row(b.1 as usize));
+            a.0.cmp(&b.0).then_with(rest).then(a.1.cmp(&b.1))
+        });
+        order.into_iter().map(|(_, number)| number).collect()
+    }
+
+    fn first_key<'r>(&self, row: &'r [Datum]) -> &'r Datum {
+        const NONE: &Datum = &Datum::Null;
+        self.keys
+            .first()
+            .map_or(NONE, |key| &row[key.column as usize])
+    }
+
+    /// A number for a row: if that of another one is larger, the other one comes later.
+    fn lead(&self, row: &[Datum]) -> u64 {
+        match (self.kind, self.keys.first()) {
+            (Some(_), Some(key)) => {
+                lead(&row[key.column as usize], key.descending, key.nulls_first)
+            }
+            _ => 0,
+        }
     }
 
     /// Keeps the first rows of the only run, as open ones.
@@ -198,12 +235,13 @@ impl<'a> SortRows<'a> {
         self.charge.change(before, frame_bytes(&self.open))
     }
 
-    /// Whether the head of run `a` comes before that of run `b`.
-    fn leads(&self, a: u32, b: u32) -> bool {
-        let (left, right) = (&self.runs.0[a as usize], &self.runs.0[b as usize]);
-        self.compare(left.row(), right.row())
-            .then(a.cmp(&b))
-            .is_lt()
+    /// Whether the next row of run `a` comes before that of run `b`.
+    fn leads(&self, a: (u64, u32), b: (u64, u32)) -> bool {
+        let rest = || {
+            let (left, right) = (&self.runs.0[a.1 as usize], &self.runs.0[b.1 as usize]);
+            self.compare(left.row(), right.row()).then(a.1.cmp(&b.1))
+        };
+        a.0.cmp(&b.0).then_with(rest).is_lt()
     }
 
     /// Moves an entry of the heap down to its place.
@@ -225,7 +263,7 @@ impl<'a> SortRows<'a> {
 
     /// Takes the first of all rows.
     fn next_row(&mut self, out: &mut RowBatch) -> Option<usize> {
-        let number = *self.heap.first()?;
+        let (_, number) = *self.heap.first()?;
         let run = &mut self.runs.0[number as usize];
         let width = run.rows.width as usize;
         let from = run.order[run.taken] as usize * width;
@@ -239,6 +277,8 @@ impl<'a> SortRows<'a> {
             run.rows.datums = Vec::new();
             run.order = Vec::new();
             self.heap.swap_remove(0);
+        } else {
+            self.heap[0].0 = self.lead(self.runs.0[number as usize].row());
         }
         self.sink(0);
         Some(bytes)
@@ -261,5 +301,182 @@ impl Rows for SortRows<'_> {
         }
         self.cx.breathe(out.rows as usize).await;
         Ok((out.rows > 0).then_some(out))
+    }
+}
+
+/// Values of one kind have leads that fit together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// NULLs only.
+    Unknown,
+    Whole,
+    Float,
+    Numeric,
+    Text,
+    Bytes,
+    Day,
+    Moment,
+    Uuid,
+    Other,
+}
+
+impl Kind {
+    fn of(datum: &Datum) -> Kind {
+        match datum {
+            Datum::Null => Kind::Unknown,
+            Datum::Int(_) => Kind::Whole,
+            Datum::Float(_) => Kind::Float,
+            Datum::Decimal(_) | Datum::Large(_) => Kind::Numeric,
+            Datum::Text(_) => Kind::Text,
+            Datum::Bytes(_) => Kind::Bytes,
+            Datum::Date(_) => Kind::Day,
+            Datum::Timestamp(_) => Kind::Moment,
+            Datum::Uuid(_) => Kind::Uuid,
+            _ => Kind::Other,
+        }
+    }
+
+    /// The kind of both; `None` if they are different.
+    fn and(self, other: Kind) -> Option<Kind> {
+        match (self, other) {
+            (Kind::Unknown, kind) | (kind, Kind::Unknown) => Some(kind),
+            (a, b) => (a == b).then_some(a),
+        }
+    }
+}
+
+/// Numbers of values that are not NULL are below.
+const LEADS: u64 = 1 << 63;
+
+/// A number for a value among those of its kind, in their order: 0 or the largest one for NULL.
+/// Different values may have the same one.
+fn lead(datum: &Datum, descending: bool, nulls_first: bool) -> u64 {
+    let place = match datum {
+        Datum::Null => return if nulls_first { 0 } else { u64::MAX },
+        Datum::Int(value) | Datum::Timestamp(value) => whole_place(*value),
+        Datum::Date(day) => whole_place(i64::from(*day)),
+        Datum::Uuid(bytes) => text_place(bytes),
+        Datum::Float(value) => float_place(*value),
+        Datum::Decimal(value) => float_place(value.to_f64()),
+        Datum::Large(value) => float_place(value.to_f64()),
+        Datum::Text(text) => text_place(text.as_bytes()),
+        Datum::Bytes(bytes) => text_place(bytes),
+        _ => 0,
+    };
+    1 + if descending { LEADS - 1 - place } else { place }
+}
+
+/// Beyond the limits there is one place for all.
+fn whole_place(value: i64) -> u64 {
+    (value.clamp(-(1 << 62), (1 << 62) - 1) + (1 << 62)) as u64
+}
+
+fn float_place(value: f64) -> u64 {
+    // One zero, and one NaN behind all numbers.
+    let bits = match value {
+        0.0 => 0,
+        nan if nan.is_nan() => return LEADS - 1,
+        value => value.to_bits(),
+    };
+    let ordered = if bits >> 63 == 1 {
+        !bits
+    } else {
+        bits | 1 << 63
+    };
+    ordered >> 1
+}
+
+fn text_place(bytes: &[u8]) -> u64 {
+    let mut eight = [0; 8];
+    let some = bytes.len().min(8);
+    eight[..some].copy_from_slice(&bytes[..some]);
+    u64::from_be_bytes(eight) >> 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leads_are_in_the_order_of_the_values() {
+        let decimal = |text: &str| Datum::Decimal(text.parse().unwrap());
+        let text = |text: &str| Datum::Text(text.into());
+        let kinds: [Vec<Datum>; 7] = [
+            [i32::MIN, -1, 0, 20_000, i32::MAX].map(Datum::Date).into(),
+            [i64::MIN, -1, 0, 800_000_000_000_000, i64::MAX]
+                .map(Datum::Timestamp)
+                .into(),
+            [[0; 16], [7; 16], [255; 16]].map(Datum::Uuid).into(),
+            [i64::MIN, -(1 << 62), -5, -1, 0, 1, 7, 1 << 62, i64::MAX]
+                .map(Datum::Int)
+                .into(),
+            [
+                f64::NEG_INFINITY,
+                -1e300,
+                -1.5,
+                -0.0,
+                1e-300,
+                0.1,
+                2.0,
+                f64::INFINITY,
+                f64::NAN,
+            ]
+            .map(Datum::Float)
+            .into(),
+            [
+                "-7.5",
+                "-7",
+                "0",
+                "0.1",
+                "0.10000000000000000001",
+                "12345678901234567890",
+            ]
+            .map(decimal)
+            .into(),
+            [
+                "",
+                "\0",
+                "a",
+                "ab",
+                "abcdefgh",
+                "abcdefghi",
+                "b",
+                "\u{e4}",
+                "\u{10ffff}",
+            ]
+            .map(text)
+            .into(),
+        ];
+        for values in kinds {
+            for (descending, nulls_first) in [(false, false), (true, true), (true, false)] {
+                let mut all: Vec<Datum> = values.clone();
+                all.push(Datum::Null);
+                for a in &all {
+                    for b in &all {
+                        let keys = core::iter::once((0, descending, nulls_first));
+                        let order =
+                            compare_rows(core::slice::from_ref(a), core::slice::from_ref(b), keys);
+                        let lead = |datum| lead(datum, descending, nulls_first);
+                        let leads = lead(a).cmp(&lead(b));
+                        assert!(leads == order || leads.is_eq(), "{a:?} {b:?}");
+                    }
+                }
+                // They tell most of them apart.
+                let mut leads: Vec<u64> = all
+                    .iter()
+                    .map(|a| lead(a, descending, nulls_first))
+                    .collect();
+                leads.sort_unstable();
+                leads.dedup();
+                assert!(leads.len() + 3 >= all.len(), "{all:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn values_of_different_kinds_have_no_leads() {
+        let (one, two) = (Kind::of(&Datum::Int(1)), Kind::of(&Datum::Float(2.0)));
+        assert_eq!(one.and(Kind::of(&Datum::Null)), Some(one));
+        assert_eq!(one.and(two), None);
     }
 }

@@ -5,7 +5,8 @@ use super::calls::{self, InCache};
 use super::expand::ExpandRows;
 use super::filter::{FilterRows, retain};
 use super::function_rows::FunctionRows;
-use super::join::{HashRows, LateralRows, LookupRows};
+use super::hash_join::HashRows;
+use super::join::{LateralRows, LookupRows};
 use super::locked::LockedRows;
 use super::long::Long;
 use super::matched::MatchRows;
@@ -17,13 +18,13 @@ use super::windowed::WindowRows;
 use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots};
 use base::{Datum, Pieces, RowBatch, SqlError, SqlState};
 use bind::rel::Call;
+use expr::hashed::Groups;
 use expr::list::{self, units_of_row};
-use expr::rows::{GroupKey, datum_heap_bytes, entry_bytes, row_bytes};
+use expr::rows::{datum_heap_bytes, row_bytes};
 use expr::{Env, Expr, NoColumns, eval};
 use parse::show::Show;
 use pg_catalog::{Asked, VirtualTable};
 use plan::step::{Step, StepOp};
-use std::collections::BTreeSet;
 use txn::OpError;
 
 /// Bytes of values from which on rows are charged while a batch is made of them.
@@ -67,7 +68,7 @@ pub(super) fn open<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<
             function,
             args,
             types,
-        } => Box::new(FunctionRows::new(cx, *function, args, types, slots)),
+        } => Box::new(FunctionRows::new(cx, function, args, types, slots)),
         StepOp::Scan(_) => Box::new(ScanRows::new(cx, step, slots)),
         StepOp::Lookup { .. } => Box::new(LookupRows::new(cx, step, slots)),
         StepOp::Hash { .. } => Box::new(HashRows::new(cx, step, slots)),
@@ -130,7 +131,7 @@ fn open_over<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<'a> {
             cx,
             input: open(cx, input, slots),
             keys,
-            seen: Long::new(cx.port, BTreeSet::new()),
+            seen: Long::new(cx.port, Groups::of_width(keys.len(), 0)),
             charge: Charge::new(cx.port),
         }),
         StepOp::Sort { .. } => Box::new(SortRows::new(cx, step, slots)),
@@ -270,6 +271,8 @@ impl Rows for VirtualRows<'_> {
         let told = match table.asks() {
             Some(Asked::Sessions) => Some(super::show::fetch(self.cx, Show::Activity).await?),
             Some(Asked::Locks) => Some(super::show::fetch(self.cx, Show::Locks).await?),
+            Some(Asked::Statements) => Some(super::show::fetch(self.cx, Show::Statements).await?),
+            Some(Asked::Values) => Some(super::show::fetch(self.cx, Show::Values).await?),
             None => None,
         };
         let batch = self
@@ -393,7 +396,7 @@ struct DistinctRows<'a> {
     cx: &'a Cx<'a>,
     input: Source<'a>,
     keys: &'a [u32],
-    seen: Long<'a, BTreeSet<GroupKey>>,
+    seen: Long<'a, Groups<()>>,
     charge: Charge<'a>,
 }
 
@@ -401,16 +404,18 @@ impl Rows for DistinctRows<'_> {
     async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         while let Some(mut batch) = self.input.next().await? {
             let (keys, seen, charge) = (self.keys, &mut self.seen, &mut self.charge);
+            let rows = batch.rows as usize;
+            let mut key = Vec::new();
             retain(&mut batch, |row| {
-                let key = GroupKey(keys.iter().map(|key| row[*key as usize].clone()).collect());
-                if seen.contains(&key) {
-                    return Ok(false);
+                key.clear();
+                key.extend(keys.iter().map(|key| row[*key as usize].clone()));
+                let (_, grown) = seen.enter(&mut key, || []);
+                if grown > 0 {
+                    charge.add(grown)?;
                 }
-                charge.add(key.bytes() + entry_bytes(size_of::<GroupKey>()))?;
-                seen.insert(key);
-                Ok(true)
+                Ok(grown > 0)
             })?;
-            self.cx.breathe(batch.rows as usize).await;
+            self.cx.breathe(rows).await;
             if batch.rows > 0 {
                 return Ok(Some(batch));
             }

@@ -7,19 +7,19 @@ use super::long::Long;
 use super::request::get;
 use super::scan::rows_of;
 use super::source::{RowList, collect};
-use super::{BATCH_ROWS, Charge, Cx, Slots, WINDOW, bulk, foreign};
+use super::{BATCH_ROWS, Charge, Cx, Slots, WINDOW, bulk, children, doubles, foreign};
 use crate::keys::{entry_differs, entry_key, entry_row};
 use crate::port::OpFuture;
 use base::limits::{KEY_BYTES_MAX, ROW_BYTES_MAX};
 use base::{Datum, Key, Pieces, Planted, RowBatch, SqlError, SqlState, is_planted};
 use catalog::{Index, Table};
-use expr::program::{Body, ModifyBody, ProgramPlan};
+use expr::program::{Body, ProgramPlan};
 use expr::rows::{entry_bytes, heap_bytes, row_bytes, shown_key};
 use expr::{Expr, eval};
 use plan::step::{WritePlan, Writer, table_index};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use txn::{LockMode, Op, OpError, OpResult, Program, Read, Write};
+use txn::{LockMode, Op, OpError, OpResult, Read, Write};
 
 /// A row before and after a statement.
 pub(super) struct Change {
@@ -75,6 +75,8 @@ struct Pending<'p, 'a> {
     cx: &'p Cx<'a>,
     writer: &'p Writer,
     started: VecDeque<(usize, usize, OpFuture<'a>)>,
+    /// Rows whose key in an index that can be deferred is taken, with the number of the index.
+    doubles: Vec<(usize, usize)>,
 }
 
 impl<'p, 'a> Pending<'p, 'a> {
@@ -83,6 +85,7 @@ impl<'p, 'a> Pending<'p, 'a> {
             cx,
             writer,
             started: VecDeque::new(),
+            doubles: Vec::new(),
         }
     }
 
@@ -124,12 +127,15 @@ impl<'p, 'a> Pending<'p, 'a> {
             return Ok(());
         };
         if future.await? == OpResult::Exists {
-            let row = changes
-                .get(row)
-                .new
-                .as_deref()
-                .expect("only new rows are inserted");
-            return Err(duplicate(&self.writer.table, index, row).into());
+            let table = &*self.writer.table;
+            let new = new_of(changes, row);
+            if !doubles::may_double(table_index(table, index), new) {
+                return Err(duplicate(table, index, new).into());
+            }
+            // Each copy of an entry answers.
+            if self.doubles.last() != Some(&(row, index)) {
+                self.doubles.push((row, index));
+            }
         }
         Ok(())
     }
@@ -142,7 +148,13 @@ impl<'p, 'a> Pending<'p, 'a> {
     }
 }
 
-fn op_slot(op: &Op) -> base::Slot {
+/// The new row of a change that has one.
+fn new_of(changes: Changes<'_>, row: usize) -> &[Datum] {
+    let new = changes.get(row).new.as_deref();
+    new.expect("only new rows are inserted")
+}
+
+pub(super) fn op_slot(op: &Op) -> base::Slot {
     match op {
         Op::Get { key, .. }
         | Op::Modify { key, .. }
@@ -161,7 +173,7 @@ pub(super) fn duplicate(table: &Table, index: usize, row: &[Datum]) -> SqlError 
     let names: Vec<String> = index
         .columns
         .iter()
-        .map(|key| table.key_text(key.column))
+        .map(|key| catalog::told(&table.key_text(key.column)))
         .collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let values: Vec<_> = index
@@ -254,15 +266,17 @@ async fn check_rows(cx: &Cx<'_>, writer: &Writer, changes: Changes<'_>) -> Resul
     Ok(())
 }
 
-/// Removes the entry of a row from an index. One that is being built may not have it yet: a program
-/// removes what is there.
-fn removed(key: Key, index: &Index, removal: Option<&Program>) -> Op {
-    match removal {
-        Some(program) if index.building => Op::Modify {
+/// Removes the entry of a row from an index. One that is being built may not have it yet, but that
+/// of another row with its key: a program removes what is the row's.
+fn removed(writer: &Writer, index: &Index, old: &[Datum]) -> Op {
+    let table = &*writer.table;
+    let key = entry_key(table, index, old);
+    match index.building {
+        true => Op::Modify {
             key,
-            program: program.clone(),
+            program: doubles::own_removal(table, &writer.shape, old),
         },
-        _ => Op::Write {
+        false => Op::Write {
             key,
             write: Write::Delete,
         },
@@ -308,7 +322,7 @@ pub(super) async fn apply(
     let writer = &writers[number];
     entries(cx, writer, changes).await?;
     foreign::check_parents(cx, writer, changes).await?;
-    foreign::follow_children(cx, writers, number, changes, slots).await
+    children::follow_children(cx, writers, number, changes, slots).await
 }
 
 /// Writes changes of the rows of one table, and nothing else.
@@ -324,8 +338,6 @@ pub(super) async fn entries(
     }
     lock_copies(cx, table, changes).await?;
     let mut pending = Pending::new(cx, writer);
-    let building = table.secondary.iter().any(|index| index.building);
-    let removal = building.then(|| removal_program(writer));
     for (i, change) in changes.iter().enumerate() {
         if i % BATCH_ROWS == BATCH_ROWS - 1 {
             cx.breathe(BATCH_ROWS).await;
@@ -342,10 +354,17 @@ pub(super) async fn entries(
                 }
                 Some(new) => entry_differs(table, index, old, new),
             };
-            if gone {
-                let op = removed(entry_key(table, index, old), index, removal.as_ref());
-                pending.start(i, number, op, changes).await?;
+            if !gone {
+                continue;
             }
+            if let Some(either) = doubles::removals(cx, writer, index, old) {
+                for op in either {
+                    pending.start(i, number, op, changes).await?;
+                }
+                continue;
+            }
+            let op = removed(writer, index, old);
+            pending.start(i, number, op, changes).await?;
         }
     }
     pending.settle(changes).await?;
@@ -360,7 +379,9 @@ pub(super) async fn entries(
             }
         }
     }
-    pending.settle(changes).await
+    pending.settle(changes).await?;
+    let row = |row| new_of(changes, row);
+    doubles::add(cx, table, &pending.doubles, &row).await
 }
 
 async fn insert_all(cx: &Cx<'_>, table: &Table, rows: &[&[Datum]]) -> Result<(), OpError> {
@@ -382,19 +403,6 @@ fn all_new(changes: Changes<'_>) -> Option<Vec<&[Datum]>> {
             .filter_map(|change| change.new.as_deref())
             .collect(),
     )
-}
-
-/// The program that removes a row whatever it holds.
-fn removal_program(writer: &Writer) -> Program {
-    let body = ModifyBody {
-        filter: None,
-        assignments: None,
-        checks: Vec::new(),
-        shape: writer.shape.clone(),
-        returning: Vec::new(),
-        cases: Vec::new(),
-    };
-    ProgramPlan::new(Body::Modify(Box::new(body))).bind(&[])
 }
 
 /// Locks the old rows in the copies of a replicated table that were not read; nothing if it is not

@@ -331,5 +331,6 @@ fn no_catalog_function_panics() {
     }
     let succeeded = all_end(statements.into_iter());
     let done = succeeded.iter().filter(|done| **done).count();
-    assert!(done > succeeded.len() / 2, "{done} of {}", succeeded.len());
+    // Most of these names and numbers are no objects, which functions of privileges refuse.
+    assert!(done > succeeded.len() / 3, "{done} of {}", succeeded.len());
 }

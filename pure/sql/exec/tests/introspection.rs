@@ -148,6 +148,7 @@ fn with_catalog<T>(catalog: &Catalog, call: impl FnOnce(&pg_catalog::CatalogCx<'
     call(&pg_catalog::CatalogCx {
         catalog,
         database: &catalog.databases["shop"],
+        pid: 1,
         user: "trellis",
         txn_time: Time(0),
         setting: &|_| None,

@@ -3,8 +3,9 @@
 
 mod fake;
 
-use base::Datum;
+use base::{Datum, RowBatch};
 use fake::Cluster;
+use parse::show::Show;
 
 /// Operations and scans of one statement.
 fn cost(cluster: &Cluster, text: &str, params: &[i64]) -> (u64, u64) {
@@ -444,4 +445,101 @@ fn the_smaller_side_of_a_join_is_kept_whatever_its_place() {
         // The left side is read while the right one is in memory.
         assert!(place("Scan on t") < place("on w"), "{plan}");
     }
+}
+
+/// Lets the shards tell of 1,000 rows of `t`: all its `x` are 1, but for one of a hundred, and its
+/// `id` are from 1 to 1,000.
+fn told_values(cluster: &Cluster) {
+    let table = cluster.catalog().databases["test"].tables["t"].id;
+    let mut sampler = statistics::Sampler::new([0, 1], 1000);
+    for i in 1..=1000 {
+        assert!(sampler.wants());
+        sampler.add(&|column| match column {
+            0 => Datum::Int(i),
+            _ => Datum::Int(if i % 100 == 0 { i } else { 1 }),
+        });
+    }
+    let mut values = RowBatch::new(statistics::WIRE_WIDTH);
+    for digest in sampler.finish() {
+        digest.push_to(table, &mut values);
+    }
+    let mut rows = RowBatch::new(3);
+    let (id, count) = (Datum::Int(i64::from(table.0)), Datum::Int(1000));
+    rows.push([id, count, Datum::Int(1)]);
+    *cluster.state.shows.borrow_mut() = vec![(Show::Values, values), (Show::Rows, rows)];
+}
+
+#[test]
+fn shares_of_rows_follow_known_values() {
+    let cluster = tables();
+    assert_eq!(cluster.run("ANALYZE t").expect("it runs").tag, "ANALYZE");
+    let rows = |condition: &str| -> f64 {
+        let shown = explain(&cluster, &format!("SELECT * FROM t WHERE {condition}"));
+        let rows = shown.split("rows=").nth(1).expect("rows are told");
+        let rows = rows.split(')').next().unwrap_or_default();
+        rows.parse().expect("a number")
+    };
+    assert!((rows("x = 1") - 1.0).abs() < 1.5, "a guess of 20 rows");
+    told_values(&cluster);
+    for (condition, least, most) in [
+        ("x = 1", 980.0, 1000.0),
+        ("x = 500", 1.0, 3.0),
+        ("x <> 1", 1.0, 15.0),
+        ("x IN (1, 500)", 980.0, 1000.0),
+        ("x IS NULL", 0.0, 1.0),
+        ("x = NULL", 0.0, 1.0),
+        ("id > 250 AND id < 500", 200.0, 300.0),
+        ("id < -5", 0.0, 5.0),
+        ("id > 0", 950.0, 1000.0),
+        ("NOT id > 250", 200.0, 300.0),
+        ("id > 900 OR id < 100", 150.0, 250.0),
+        ("x = 1 AND id < 500", 450.0, 550.0),
+    ] {
+        let found = rows(condition);
+        assert!((least..=most).contains(&found), "{condition}: {found}");
+    }
+}
+
+#[test]
+fn values_that_make_no_sense_do_no_harm() {
+    let cluster = tables();
+    let table = cluster.catalog().databases["test"].tables["t"].id;
+    let mut sampler = statistics::Sampler::new([0, 1], 3);
+    for text in ["a", "b", "c"] {
+        assert!(sampler.wants());
+        // Texts where the table has numbers: as if the type had changed since.
+        sampler.add(&|_| Datum::Text(text.into()));
+    }
+    let mut values = RowBatch::new(statistics::WIRE_WIDTH);
+    for digest in sampler.finish() {
+        digest.push_to(table, &mut values);
+    }
+    *cluster.state.shows.borrow_mut() = vec![(Show::Values, values)];
+    for condition in [
+        "x = 1",
+        "x < 5",
+        "x IN (1, 2)",
+        "x BETWEEN 1 AND 2",
+        "NOT x > 7",
+    ] {
+        explain(&cluster, &format!("SELECT * FROM t WHERE {condition}"));
+        explain(
+            &cluster,
+            &format!("SELECT * FROM t JOIN w ON a = id JOIN t u ON u.id = b WHERE t.{condition}")
+                .replace("t.NOT x", "NOT t.x"),
+        );
+    }
+}
+
+#[test]
+fn orders_of_some_joins_are_compared() {
+    let cluster = tables();
+    told_values(&cluster);
+    // The rare value comes first, and each further table is looked up by key.
+    let text = "SELECT count(*) FROM t a JOIN t b ON b.id = a.x JOIN t c ON c.id = b.x \
+                WHERE c.x = 500";
+    let shown = explain(&cluster, text);
+    assert!(shown.contains("Hash Join"), "{shown}");
+    let count = cluster.run(text).expect("it runs").rows;
+    assert_eq!(count, vec![vec!["0".to_string()]]);
 }

@@ -93,7 +93,7 @@ fn orders_and_limits_come_from_the_index() {
         (
             "SELECT o_id FROM orders WHERE o_w_id = 1 AND o_d_id = 2 AND o_c_id = 3 ORDER BY o_id \
              DESC LIMIT 1",
-            "Limit  (rows=1)\n  ->  Range Scan Backward using orders_customer on orders  [one \
+            "Limit  (rows=1)\n  ->  Index Only Scan Backward using orders_customer on orders  [one \
              slot]",
         ),
         (
@@ -145,6 +145,29 @@ fn orders_and_limits_come_from_the_index() {
             })
             .collect();
         assert!(plain.join("\n").starts_with(wanted), "{text}\n{plan}");
+    }
+}
+
+#[test]
+fn aggregates_of_subqueries_become_groups_where_they_read_less() {
+    let cluster = tpcc();
+    let insert = "INSERT INTO orders SELECT 1, i % 10, i, i FROM generate_series(1, 3000) i";
+    cluster.run(insert).expect("inserts");
+    let of_all = "SELECT count(*) FROM orders o WHERE o_id < (SELECT avg(o_id) FROM orders i \
+                  WHERE i.o_c_id = o.o_c_id)";
+    let plan = explain(&cluster, of_all);
+    assert!(plan.contains("Hash Left Join"), "{plan}");
+    for one_by_one in [
+        // A sum of floats may be out of range.
+        "SELECT count(*) FROM orders o WHERE o_id < (SELECT sum(o_id::float8) FROM orders i \
+         WHERE i.o_c_id = o.o_c_id)",
+        "SELECT count(*) FROM orders o WHERE o_id < (SELECT avg(o_id) FROM orders i \
+         WHERE i.o_c_id > o.o_c_id)",
+        "SELECT (SELECT avg(o_id) FROM orders i WHERE i.o_c_id = o.o_c_id) FROM orders o \
+         WHERE o_w_id = 1 AND o_d_id = 2 AND o_id = 3",
+    ] {
+        let plan = explain(&cluster, one_by_one);
+        assert!(!plan.contains("Left Join"), "{one_by_one}\n{plan}");
     }
 }
 

@@ -125,24 +125,44 @@ fn check(cluster: &Cluster, block: &Block) -> (Option<String>, Vec<String>) {
 }
 
 /// What only a session can do. `cargo xtask slt` runs these like all the others.
-const OF_SESSIONS: [&str; 17] = [
+const OF_SESSIONS: [&str; 37] = [
+    "pg_compat_rekey.slt",
+    "pg_compat_alone.slt",
+    "pg_compat_interval_style.slt",
+    "pg_compat_session_lists.slt",
+    "pg_compat_explain_options.slt",
+    "pg_compat_routine_rights.slt",
+    "pg_compat_do.slt",
+    "pg_compat_information_rights.slt",
+    "pg_compat_upkeep.slt",
+    "statements.slt",
+    "pg_compat_ddl_in_blocks.slt",
+    "pg_compat_written_blocks.slt",
     "pg_compat_advisory.slt",
     "pg_compat_alter_views.slt",
     "pg_compat_cursors.slt",
+    "pg_compat_deferrable_unique.slt",
     "pg_compat_deferred.slt",
     "pg_compat_dumps.slt",
     "pg_compat_enums.slt",
+    "pg_compat_large_objects.slt",
     "pg_compat_evasion.slt",
+    "pg_compat_functions_settings.slt",
+    "pg_compat_limits.slt",
     "pg_compat_lock_rows.slt",
+    "pg_compat_lock_table.slt",
     "pg_compat_notify.slt",
     "pg_compat_rights.slt",
     "pg_compat_roles.slt",
+    "pg_compat_row_security.slt",
     "pg_compat_savepoints.slt",
     "pg_compat_schemas.slt",
     "pg_compat_schemas_indexes.slt",
     "pg_compat_settings.slt",
     "pg_compat_with_writes.slt",
+    "pg_compat_materialized.slt",
     "pg_compat_merge.slt",
+    "pg_compat_temporary.slt",
 ];
 
 #[test]

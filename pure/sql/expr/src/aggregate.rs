@@ -6,13 +6,16 @@
 //! shards may have seen the same values.
 
 mod json;
+mod pairs;
+mod seen;
 mod state;
 mod statistics;
 
+pub use pairs::PairFunc;
 pub use state::AggState;
 
 use super::Expr;
-use super::resolve::{Context, can_coerce, coerce};
+use super::resolve::{Context, absent_function, can_coerce, coerce};
 use base::{SqlError, SqlState, Type};
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +71,16 @@ pub enum AggFunc {
         /// The result is `jsonb`.
         binary: bool,
     },
+    /// `array_agg(x)` of arrays: one with a dimension more.
+    ArrayOfArrays,
+    /// `bit_xor(x)`
+    BitXor,
+    /// `corr(y, x)`, `regr_count(y, x)` and so on
+    Pair(PairFunc),
+    /// `range_agg(x)` of ranges and multiranges
+    RangeUnion,
+    /// `range_intersect_agg(x)` of ranges and multiranges
+    RangeIntersect,
 }
 
 /// What a sum is computed in.
@@ -99,6 +112,7 @@ pub const AGGREGATES: &[&str] = &[
     "every",
     "bit_and",
     "bit_or",
+    "bit_xor",
     "string_agg",
     "array_agg",
     "stddev",
@@ -111,6 +125,20 @@ pub const AGGREGATES: &[&str] = &[
     json::NAMES[1],
     json::NAMES[2],
     json::NAMES[3],
+    pairs::NAMES[0],
+    pairs::NAMES[1],
+    pairs::NAMES[2],
+    pairs::NAMES[3],
+    pairs::NAMES[4],
+    pairs::NAMES[5],
+    pairs::NAMES[6],
+    pairs::NAMES[7],
+    pairs::NAMES[8],
+    pairs::NAMES[9],
+    pairs::NAMES[10],
+    pairs::NAMES[11],
+    "range_agg",
+    "range_intersect_agg",
 ];
 
 /// Whether `name` (lower case, without schema) is an aggregate function.
@@ -128,7 +156,11 @@ fn sum_kind(ty: Type) -> Option<(SumKind, Type, Type)> {
         Type::Float4 => (SumKind::Real, Type::Float4, Type::Float8),
         // Unknown arguments become the preferred type of numbers.
         Type::Float8 | Type::Unknown => (SumKind::Float, Type::Float8, Type::Float8),
-        Type::Interval | Type::Time(_) => (SumKind::Interval, Type::Interval, Type::Interval),
+        Type::Interval(_) | Type::Time(_) => (
+            SumKind::Interval,
+            Type::Interval(None),
+            Type::Interval(None),
+        ),
         _ => return None,
     })
 }
@@ -138,8 +170,16 @@ fn sum_kind(ty: Type) -> Option<(SumKind, Type, Type)> {
 fn extreme_type(ty: Type) -> Option<Type> {
     match ty {
         Type::Varchar(_) | Type::Name => Some(Type::Text),
+        Type::Cidr => Some(Type::Inet),
         Type::Bool | Type::Uuid | Type::Bytea | Type::InternalChar | Type::Xid => None,
-        Type::Json | Type::Jsonb => None,
+        Type::Json
+        | Type::Jsonb
+        | Type::JsonPath
+        | Type::Macaddr
+        | Type::Bit(_)
+        | Type::Varbit(_)
+        | Type::Range(_)
+        | Type::Multirange(_) => None,
         other => Some(other),
     }
 }
@@ -163,6 +203,9 @@ impl AggFunc {
         }
         let types: Vec<Type> = args.iter().map(Expr::ty).collect();
         let Some((func, wanted, ty)) = AggFunc::find(name, &types, star) else {
+            if let Some(error) = absent_function(name) {
+                return Err(error);
+            }
             let types: Vec<_> = types.iter().map(|ty| ty.base_name()).collect();
             let list = if star {
                 "*".to_string()
@@ -198,7 +241,7 @@ impl AggFunc {
             return AggFunc::find_string_agg(types);
         }
         if types.len() != 1 {
-            return None;
+            return pairs::find(name, types);
         }
         let one = |func, wanted: Type, ty: Type| Some((func, vec![wanted], ty));
         match name {
@@ -207,7 +250,7 @@ impl AggFunc {
                 let (kind, sum, average) = sum_kind(first)?;
                 let wanted = match first {
                     Type::Unknown => Type::Float8,
-                    Type::Time(_) => Type::Interval,
+                    Type::Time(_) => Type::Interval(None),
                     _ => first,
                 };
                 if name == "sum" {
@@ -238,11 +281,30 @@ impl AggFunc {
                 };
                 one(func, Type::Bool, Type::Bool)
             }
-            "bit_and" if first.is_integer() => one(AggFunc::BitAnd, first, first),
-            "bit_or" if first.is_integer() => one(AggFunc::BitOr, first, first),
+            "bit_and" => AggFunc::find_bits(AggFunc::BitAnd, first),
+            "bit_or" => AggFunc::find_bits(AggFunc::BitOr, first),
+            "bit_xor" => AggFunc::find_bits(AggFunc::BitXor, first),
+            "array_agg" if known.element().is_some() => one(AggFunc::ArrayOfArrays, known, known),
             "array_agg" => one(AggFunc::ArrayAgg, known, known.array_of()?),
+            "range_agg" => {
+                let kind = first.range_kind()?;
+                one(AggFunc::RangeUnion, first, Type::Multirange(kind))
+            }
+            "range_intersect_agg" if first.range_kind().is_some() => {
+                one(AggFunc::RangeIntersect, first, first)
+            }
             _ => AggFunc::find_spread(name, first),
         }
+    }
+
+    /// Bitwise aggregates of integers and bit strings.
+    fn find_bits(func: AggFunc, of: Type) -> Option<(AggFunc, Vec<Type>, Type)> {
+        let ty = match of {
+            Type::Bit(_) | Type::Varbit(_) | Type::Unknown => Type::Bit(None),
+            integer if integer.is_integer() => integer,
+            _ => return None,
+        };
+        Some((func, vec![ty], ty))
     }
 
     /// `string_agg(text, text)` and `string_agg(bytea, bytea)`.
@@ -294,11 +356,16 @@ impl AggFunc {
             | AggFunc::BoolOr
             | AggFunc::BitAnd
             | AggFunc::BitOr
+            | AggFunc::BitXor
+            | AggFunc::RangeUnion
+            | AggFunc::RangeIntersect
             | AggFunc::ArrayAgg
+            | AggFunc::ArrayOfArrays
             | AggFunc::JsonArray { .. }
             | AggFunc::JsonObject { .. } => 1,
             AggFunc::Avg(_) | AggFunc::StringAgg => 2,
             AggFunc::Spread { .. } => 3,
+            AggFunc::Pair(_) => 6,
         }
     }
 
@@ -312,7 +379,20 @@ impl AggFunc {
                 | AggFunc::BoolOr
                 | AggFunc::BitAnd
                 | AggFunc::BitOr
+                | AggFunc::RangeUnion
+                | AggFunc::RangeIntersect
         )
+    }
+
+    /// Whether the result is the same whatever the order of the values. Such functions have one
+    /// argument at most.
+    pub fn ignores_order(self) -> bool {
+        let exact = |kind| matches!(kind, SumKind::Int | SumKind::BigInt | SumKind::Decimal);
+        match self {
+            AggFunc::CountAll | AggFunc::Count => true,
+            AggFunc::Sum(kind) | AggFunc::Avg(kind) => exact(kind),
+            _ => false,
+        }
     }
 
     /// Whether a value that was taken in can be taken out again, as if it had never been there.
@@ -332,6 +412,8 @@ impl AggFunc {
             self,
             AggFunc::StringAgg
                 | AggFunc::ArrayAgg
+                | AggFunc::ArrayOfArrays
+                | AggFunc::RangeUnion
                 | AggFunc::JsonArray { .. }
                 | AggFunc::JsonObject { .. }
         )
@@ -343,6 +425,7 @@ impl AggFunc {
             self,
             AggFunc::CountAll
                 | AggFunc::ArrayAgg
+                | AggFunc::ArrayOfArrays
                 | AggFunc::JsonArray { .. }
                 | AggFunc::JsonObject { .. }
         )

@@ -6,7 +6,12 @@
 use super::{Columns, Compare, Env, Expr, Func, List, NoColumns, session, zoned};
 use base::{Datum, SqlError, SqlState, Type};
 use core::cmp::Ordering;
-use functions::{array, cast, datetime, json, number, regex, string, to_char};
+use functions::{
+    array, bits, cast, datetime, json, network, number, overtime, range, regex, string, to_char,
+};
+
+/// Bytes up to which a large numeric is made without asking for room.
+const NUMBER_BYTES_FREE: usize = 4_096;
 
 /// Computes an expression over one row.
 ///
@@ -21,7 +26,13 @@ pub fn eval(expr: &Expr, row: &dyn Columns, env: &Env<'_>) -> Result<Datum, SqlE
         Expr::Outer(..) => unreachable!("outer columns are replaced before a subquery runs"),
         Expr::Call(func, args, ty) => call(func, args, *ty, row, env),
         Expr::Cast { arg, to, explicit } => {
-            cast::cast_datum(eval(arg, row, env)?, arg.ty(), *to, *explicit)
+            let value = eval(arg, row, env)?;
+            if let Datum::Text(text) = &value
+                && text.len() > NUMBER_BYTES_FREE
+            {
+                overtime::work(text.len() as u64)?;
+            }
+            cast::cast_datum(value, arg.ty(), *to, *explicit)
         }
         Expr::Case {
             arms, otherwise, ..
@@ -43,7 +54,13 @@ pub fn eval(expr: &Expr, row: &dyn Columns, env: &Env<'_>) -> Result<Datum, SqlE
             Ok(Datum::Null)
         }
         Expr::MakeArray(items, _) => {
+            let nests = items
+                .first()
+                .is_some_and(|item| item.ty().element().is_some());
             let items = items.iter().map(|item| eval(item, row, env));
+            if nests {
+                return array::Stack::of(items);
+            }
             Ok(Datum::Array(items.collect::<Result<_, _>>()?))
         }
         Expr::And(_)
@@ -217,8 +234,8 @@ pub fn compare(op: Compare, left: &Datum, right: &Datum) -> Result<Option<bool>,
             let lower = |text: &str| text.chars().map(string::lower).collect::<String>();
             string::like(&lower(text), &lower(pattern))?
         }
-        Compare::Regex | Compare::NotRegex => regex::Regex::new(pattern, false)?.is_match(text),
-        Compare::IRegex | Compare::NotIRegex => regex::Regex::new(pattern, true)?.is_match(text),
+        Compare::Regex | Compare::NotRegex => regex::Regex::new(pattern, false)?.is_match(text)?,
+        Compare::IRegex | Compare::NotIRegex => regex::Regex::new(pattern, true)?.is_match(text)?,
         _ => unreachable!("order comparisons are done"),
     };
     let negated = matches!(
@@ -261,7 +278,7 @@ fn in_list(
 
 /// `arg op ANY|ALL (array)`.
 fn any_array(op: Compare, arg: &Datum, array: &Datum, all: bool) -> Result<Option<bool>, SqlError> {
-    let Datum::Array(items) = array else {
+    let Some(items) = array.as_array() else {
         return Ok(None);
     };
     let mut result = Some(all);
@@ -329,6 +346,50 @@ fn call(
     }
 }
 
+/// Looks whether a value of a domain meets a condition.
+///
+/// # Errors
+/// 23502 and 23514 if not.
+fn meets(args: &[Datum]) -> Result<Datum, SqlError> {
+    if args[0] != Datum::Bool(false) {
+        return Ok(Datum::Bool(true));
+    }
+    let domain = args[1].as_str().unwrap_or_default();
+    let full_name = args.get(3).and_then(Datum::as_str).unwrap_or(domain);
+    Err(match args[2].as_str() {
+        None => {
+            let message = format!("domain {domain} does not allow null values");
+            SqlError::new(SqlState::NOT_NULL, message).data_type(full_name)
+        }
+        Some(check) => {
+            let message =
+                format!("value for domain {domain} violates check constraint \"{check}\"");
+            SqlError::new(SqlState::CHECK, message)
+                .data_type(full_name)
+                .constraint(check)
+        }
+    })
+}
+
+/// The error of a row that a policy refuses, or with a second argument a view.
+fn refused(args: &[Datum]) -> SqlError {
+    let message = args[0].as_str().unwrap_or_default().to_string();
+    let state = match args.len() {
+        1 => SqlState::INSUFFICIENT_PRIVILEGE,
+        _ => SqlState::CHECK_OPTION,
+    };
+    SqlError::new(state, message)
+}
+
+fn null_if(args: &mut [Datum]) -> Result<Datum, SqlError> {
+    let equal = compare(Compare::Eq, &args[0], &args[1])? == Some(true);
+    Ok(if equal {
+        Datum::Null
+    } else {
+        core::mem::take(&mut args[0])
+    })
+}
+
 /// Computes a function of values. Text and arrays may be taken out of `args`.
 fn apply(func: &Func, args: &mut [Datum], ty: Type, env: &Env<'_>) -> Result<Datum, SqlError> {
     if func.is_strict() && args.iter().any(Datum::is_null) {
@@ -337,30 +398,40 @@ fn apply(func: &Func, args: &mut [Datum], ty: Type, env: &Env<'_>) -> Result<Dat
     match func {
         Func::Compare(op) => Ok(compare(*op, &args[0], &args[1])?.into()),
         Func::Greatest | Func::Least => Ok(extreme(args, matches!(func, Func::Greatest))),
-        Func::NullIf => {
-            let equal = compare(Compare::Eq, &args[0], &args[1])? == Some(true);
-            Ok(if equal {
-                Datum::Null
-            } else {
-                core::mem::take(&mut args[0])
-            })
-        }
+        Func::NullIf => null_if(args),
         Func::NumNulls => Ok(count(args, true)),
         Func::NumNonNulls => Ok(count(args, false)),
         Func::RowVersion => Ok(row_version(args)),
+        Func::Refuse => Err(refused(args)),
+        Func::Meets => meets(args),
         Func::Output(from) => Ok(string::output(*from, &args[0]).into()),
         Func::Text(func) => {
             if let Some(bytes) = string::room::wanted(*func, args)? {
-                env.session.room(bytes)?;
+                make_room(bytes, env)?;
             }
             string::apply(*func, args, ty)
         }
-        Func::Array(func) => array::apply(*func, args),
+        Func::Array(func) => {
+            if let Some(bytes) = array::room(*func, args) {
+                make_room(bytes, env)?;
+            }
+            array::apply(*func, args)
+        }
         Func::Json(func) => {
             if let Some(bytes) = json::room(*func, args) {
-                env.session.room(bytes)?;
+                make_room(bytes, env)?;
             }
             json::apply(*func, args, ty)
+        }
+        Func::Net(func) => network::apply(*func, args),
+        Func::Bits(func) => {
+            bits::room(args).map_or(Ok(()), |bytes| make_room(bytes, env))?;
+            bits::apply(*func, args)
+        }
+        Func::Row(func) => functions::row::apply(func, args),
+        Func::Range(func) => {
+            range::room(args).map_or(Ok(()), |bytes| make_room(bytes, env))?;
+            range::apply(*func, args, ty)
         }
         Func::ArrayToString(element) => array::to_string(*element, args),
         Func::Date(func) => datetime::apply(*func, args, ty),
@@ -378,14 +449,33 @@ fn apply(func: &Func, args: &mut [Datum], ty: Type, env: &Env<'_>) -> Result<Dat
         {
             datetime::arithmetic(func, args)
         }
-        _ => number::apply(func, args, ty),
+        _ => {
+            let result = number::apply(func, args, ty)?;
+            if let Datum::Large(number) = &result
+                && number.heap_bytes() > NUMBER_BYTES_FREE
+            {
+                env.session.room(number.heap_bytes())?;
+                overtime::work(number.heap_bytes() as u64)?;
+            }
+            Ok(result)
+        }
     }
+}
+
+/// A long value is about to be made.
+fn make_room(bytes: usize, env: &Env<'_>) -> Result<(), SqlError> {
+    overtime::work(bytes as u64 / 64)?;
+    env.session.room(bytes)
 }
 
 fn is_temporal(value: &Datum) -> bool {
     matches!(
         value,
-        Datum::Date(_) | Datum::Time(_) | Datum::Timestamp(_) | Datum::Interval(_)
+        Datum::Date(_)
+            | Datum::Time(_)
+            | Datum::Timetz(_)
+            | Datum::Timestamp(_)
+            | Datum::Interval(_)
     )
 }
 

@@ -72,10 +72,18 @@ fn fails(node: &Expr) -> bool {
 
 /// Whether a conversion depends on settings: it is made when the statement runs.
 pub(super) fn is_stable_cast(from: Type, to: Type) -> bool {
-    let shown = |ty: Type| ty.is_datetime() || matches!(ty, Type::Interval | Type::Array(_));
+    if let (Some(from), Some(to)) = (from.element(), to.element()) {
+        return is_stable_cast(from, to);
+    }
+    let shown = |ty: Type| {
+        let of_others = matches!(ty, Type::Interval(_) | Type::Array(_));
+        ty.is_datetime() || of_others || ty.range_kind().is_some()
+    };
     let time = |ty: Type| matches!(ty, Type::Time(_));
     let zoned = |ty: Type| matches!(ty, Type::Timestamptz(_));
-    from.is_text() && (shown(to) || time(to))
+    let offset = |ty: Type| matches!(ty, Type::Timetz(_));
+    from.is_text() && (shown(to) || time(to) || offset(to))
+        || offset(to) && (zoned(from) || time(from))
         || shown(from) && to.is_text()
         || from.is_datetime() && to.is_datetime() && zoned(from) != zoned(to)
         || zoned(from) && time(to)
@@ -94,6 +102,8 @@ fn is_stable(node: &Expr) -> bool {
         Expr::Call(func, _, ty) => match func {
             Func::Output(from) => is_stable_cast(*from, Type::Text),
             Func::Json(func) => func.is_stable(),
+            // PostgreSQL looks at values of domains when a row reaches them.
+            Func::Meets => true,
             Func::ToChar(_) | Func::ArrayToString(_) | Func::Zoned(_) => true,
             Func::Text(func) => matches!(
                 func,
@@ -193,6 +203,9 @@ fn connected(parts: Vec<Expr>, and: bool) -> Expr {
                 if !kept.iter().any(has_failure) {
                     return Expr::bool(value);
                 }
+                // What is left may fail, or only be too long for a constant.
+                kept.push(Expr::bool(value));
+                break;
             }
             Expr::And(inner) if and => kept.extend(inner),
             Expr::Or(inner) if !and => kept.extend(inner),

@@ -14,6 +14,7 @@
 //! | [`zoned`] | what depends on the session's time zone |
 //! | [`aggregate`] | aggregate functions in partial and final steps |
 //! | [`program`] | filters, projections, aggregates and changes that run where the rows are |
+//! | [`hashed`] | rows in memory that are found by their values; groups |
 //! | [`rows`] | rows in memory: order, size, and how errors show them |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -22,6 +23,7 @@ pub mod aggregate;
 pub mod env;
 mod eval;
 pub mod fold;
+pub mod hashed;
 pub mod list;
 pub mod program;
 pub mod resolve;

@@ -128,7 +128,7 @@ fn negated(op: Compare, all: bool) -> Option<bool> {
 
 /// Makes a list of the items of the array of an [`Expr::AnyArray`], and its order.
 fn make_list(node: &mut Expr, array: Datum, negated: bool) {
-    let (Expr::AnyArray(arg, ..), Datum::Array(items)) = (&mut *node, array) else {
+    let (Expr::AnyArray(arg, ..), Ok(items)) = (&mut *node, array.into_items()) else {
         unreachable!("the caller has looked");
     };
     let ty = arg.ty();
@@ -141,10 +141,8 @@ fn make_list(node: &mut Expr, array: Datum, negated: bool) {
 
 /// Whether an array is not worth looking up.
 fn is_short(array: &Datum) -> bool {
-    match array {
-        Datum::Array(items) => items.len() < LOOKUP_ITEMS,
-        _ => true,
-    }
+    let items = array.as_array();
+    items.is_none_or(|items| items.len() < LOOKUP_ITEMS)
 }
 
 /// Whether an expression has lists or arrays that [`with_constants`] may make quick.
@@ -196,6 +194,7 @@ pub fn nodes(expr: &Expr) -> u64 {
     match expr {
         Expr::InList(arg, list, _) if list.order.is_some() => count += nodes(arg) + LOOKUP_NODES,
         Expr::Const(Datum::Array(items), _) => count += items.len() as u64,
+        Expr::Const(Datum::Grid(grid), _) => count += grid.items().len() as u64,
         _ => expr.each_child(&mut |child| count += nodes(child)),
     }
     count

@@ -4,25 +4,25 @@
 //! A program is a body, made once per plan, and the values of the parameters that the body reads.
 //! Bodies number those parameters from 0 without gaps, so a program carries no others.
 
+mod aggregated;
 mod computed;
 mod first;
 mod formula;
 mod top;
 
-use crate::aggregate::{AggFunc, AggState};
-use crate::rows::{GroupKey, failing_row, group_bytes};
+use crate::aggregate::AggFunc;
+use crate::rows::failing_row;
 use crate::{Columns as RowColumns, EncodedRow, Env, Expr, NoColumns, eval, eval_bool, list};
+use aggregated::AggregateTask;
 use base::codec::{self, CodecError};
 use base::limits::PROGRAM_BYTES_MAX;
 use base::row::RowRef;
-use base::{Datum, RowBatch, SqlError, SqlState, Type};
+use base::{Datum, Range, RowBatch, SqlError, SqlState, Type};
 pub use computed::{is_computable, makes_null, uncomputable};
 pub use first::FIRST_ROWS_MAX;
 use first::FirstTask;
 pub use formula::{ChangeKind, FormulaChange, formula};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use top::TopTask;
 use txn::{Columns, Formula, Modified, Program, RowProgram, RowTask};
@@ -115,6 +115,8 @@ pub struct TableShape {
     pub columns: Vec<(String, Type)>,
     /// Columns that cannot be NULL.
     pub not_null: Vec<u16>,
+    /// Places of the columns in the order in which statements see them; empty: as they are.
+    pub shown: Vec<u16>,
 }
 
 /// A body and the statement parameters that it reads, in the order of its own numbers.
@@ -421,7 +423,19 @@ fn datum_bytes(value: &Datum) -> usize {
     match value {
         Datum::Text(text) => NODE_BYTES + text.len(),
         Datum::Bytes(bytes) => NODE_BYTES + bytes.len(),
+        Datum::Bits(bits) => NODE_BYTES + bits.encoded().len(),
         Datum::Array(items) => NODE_BYTES + items.iter().map(datum_bytes).sum::<usize>(),
+        Datum::Record(record) => {
+            let values = record.values().iter().map(datum_bytes).sum::<usize>();
+            NODE_BYTES * (1 + record.values().len()) + values
+        }
+        Datum::Range(range) => NODE_BYTES + range.values().iter().map(datum_bytes).sum::<usize>(),
+        Datum::Multirange(value) => {
+            let values = value.ranges().iter().flat_map(Range::values);
+            NODE_BYTES * (1 + value.ranges().len()) + values.map(datum_bytes).sum::<usize>()
+        }
+        Datum::Large(value) => NODE_BYTES + value.heap_bytes(),
+        Datum::Grid(grid) => 4 * NODE_BYTES + grid.items().iter().map(datum_bytes).sum::<usize>(),
         _ => NODE_BYTES,
     }
 }
@@ -551,15 +565,10 @@ impl RowProgram for Bound {
     fn task(&self) -> Option<Box<dyn RowTask>> {
         match &**self.running() {
             Body::Rows { .. } | Body::Modify(_) => None,
-            Body::Aggregate {
-                group, aggregates, ..
-            } => Some(Box::new(AggregateTask {
-                body: self.running().clone(),
-                params: self.params.clone(),
-                single: group.is_empty().then(|| states(aggregates)),
-                groups: BTreeMap::new(),
-                memory_bytes: 0,
-            })),
+            Body::Aggregate { .. } => Some(Box::new(AggregateTask::new(
+                self.running().clone(),
+                self.params.clone(),
+            ))),
             Body::Top { projection, .. } => {
                 let (body, params) = (self.running().clone(), self.params.clone());
                 Some(Box::new(TopTask::new(body, params, projection.len())))
@@ -590,6 +599,16 @@ impl TableShape {
             .collect()
     }
 
+    fn failing_row(&self, row: &[Datum]) -> String {
+        if self.shown.is_empty() {
+            return failing_row(&self.columns, row);
+        }
+        let places = self.shown.iter().map(|at| usize::from(*at));
+        let columns: Vec<_> = places.clone().map(|at| self.columns[at].clone()).collect();
+        let row: Vec<_> = places.map(|at| row[at].clone()).collect();
+        failing_row(&columns, &row)
+    }
+
     fn null_error(&self, column: u16, row: &RowRef<'_>) -> SqlError {
         self.null_violation(column, &self.decoded(row))
     }
@@ -602,7 +621,7 @@ impl TableShape {
             self.table
         );
         SqlError::new(SqlState::NOT_NULL, message)
-            .detail(failing_row(&self.columns, row))
+            .detail(self.failing_row(row))
             .table(&self.table)
             .column(name)
     }
@@ -618,100 +637,9 @@ impl TableShape {
             self.table
         );
         SqlError::new(SqlState::CHECK, message)
-            .detail(failing_row(&self.columns, row))
+            .detail(self.failing_row(row))
             .table(&self.table)
             .constraint(constraint)
-    }
-}
-
-fn states(aggregates: &[PartialAggregate]) -> Vec<AggState> {
-    aggregates
-        .iter()
-        .map(|aggregate| AggState::new(aggregate.func, aggregate.distinct))
-        .collect()
-}
-
-/// Groups of one run of an aggregating program.
-struct AggregateTask {
-    body: Arc<Body>,
-    params: Box<[Datum]>,
-    /// The states of a query without GROUP BY.
-    single: Option<Vec<AggState>>,
-    groups: BTreeMap<GroupKey, Vec<AggState>>,
-    memory_bytes: usize,
-}
-
-impl RowTask for AggregateTask {
-    fn row(&mut self, _: &[u8], row: &[u8]) -> Result<(), SqlError> {
-        let Body::Aggregate {
-            filter,
-            group,
-            aggregates,
-        } = &*self.body
-        else {
-            unreachable!("made for this body");
-        };
-        let env = Env::of_program(&self.params);
-        let row = EncodedRow(RowRef::new(row));
-        if !passes(filter, &row, &env)? {
-            return Ok(());
-        }
-        let states = match &mut self.single {
-            Some(states) => states,
-            None => {
-                let mut key = Vec::with_capacity(group.len());
-                for expr in group {
-                    key.push(eval(expr, &row, &env)?);
-                }
-                let key = GroupKey(key);
-                match self.groups.entry(key) {
-                    Entry::Occupied(entry) => entry.into_mut(),
-                    Entry::Vacant(entry) => {
-                        self.memory_bytes += group_bytes::<AggState>(entry.key(), aggregates.len());
-                        entry.insert(states(aggregates))
-                    }
-                }
-            }
-        };
-        let mut args: [Datum; 2] = [Datum::Null, Datum::Null];
-        for (aggregate, state) in aggregates.iter().zip(states) {
-            if !passes(&aggregate.filter, &row, &env)? {
-                continue;
-            }
-            assert!(
-                aggregate.args.len() <= args.len(),
-                "aggregates take at most two arguments"
-            );
-            for (place, arg) in args.iter_mut().zip(&aggregate.args) {
-                *place = eval(arg, &row, &env)?;
-            }
-            let before = state.held_bytes();
-            state.update(&args[..aggregate.args.len()])?;
-            self.memory_bytes += state.held_bytes();
-            self.memory_bytes -= before;
-        }
-        Ok(())
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.memory_bytes
-    }
-
-    fn finish(self: Box<Self>, out: &mut RowBatch) -> Result<(), SqlError> {
-        let mut emit = |mut row: Vec<Datum>, states: Vec<AggState>| {
-            for state in states {
-                row.extend(state.partial()?);
-            }
-            out.push(row);
-            Ok::<(), SqlError>(())
-        };
-        if let Some(states) = self.single {
-            emit(Vec::new(), states)?;
-        }
-        for (key, states) in self.groups {
-            emit(key.0, states)?;
-        }
-        Ok(())
     }
 }
 

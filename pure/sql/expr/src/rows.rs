@@ -1,6 +1,7 @@
 //! Rows in memory: order, size, and how errors show them.
 
-use base::{Datum, RowBatch, Type};
+use base::grid::Grid;
+use base::{Datum, Range, RowBatch, Type};
 use std::cmp::Ordering;
 
 /// Values that make a group or a join partner: equal as SQL's `IS NOT DISTINCT FROM`.
@@ -79,10 +80,30 @@ pub fn datum_heap_bytes(datum: &Datum) -> usize {
     match datum {
         Datum::Text(text) => heap_bytes(text.len()),
         Datum::Bytes(bytes) => heap_bytes(bytes.len()),
+        Datum::Bits(bits) => heap_bytes(bits.encoded().len()),
         Datum::Jsonb(json) => heap_bytes(json.as_str().len()),
         Datum::Array(items) => {
             let inner = items.iter().map(datum_heap_bytes).sum::<usize>();
             heap_bytes(size_of_val::<[Datum]>(items)) + inner
+        }
+        Datum::Record(record) => {
+            let inner = record.values().iter().map(datum_heap_bytes).sum::<usize>();
+            let types = heap_bytes(size_of_val::<[Type]>(record.types()));
+            let values = heap_bytes(size_of_val::<[Datum]>(record.values()));
+            heap_bytes(size_of::<base::Record>()) + types + values + inner
+        }
+        Datum::Range(range) => heap_bytes(size_of::<Range>()) + datums_heap_bytes(range.values()),
+        Datum::Multirange(value) => {
+            let values = value.ranges().iter().map(|range| range.values());
+            let inner = values
+                .map(|values| datums_heap_bytes(values))
+                .sum::<usize>();
+            heap_bytes(size_of_val::<[Range]>(value.ranges())) + inner
+        }
+        Datum::Large(value) => heap_bytes(value.heap_bytes()),
+        Datum::Grid(grid) => {
+            let inner = grid.items().iter().map(datum_heap_bytes).sum::<usize>();
+            heap_bytes(size_of::<Grid>()) + heap_bytes(size_of_val::<[Datum]>(grid.items())) + inner
         }
         _ => 0,
     }

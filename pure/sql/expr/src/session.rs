@@ -2,7 +2,7 @@
 
 use super::Env;
 use base::calendar::{UNIX_EPOCH_MICROS, split_timestamp};
-use base::{Datum, SqlError, SqlState, Time, Type};
+use base::{Datum, SqlError, SqlState, Time, Timetz, Type, text};
 use functions::SessionFunc;
 
 /// What `version()` says: clients look for the leading word and the number.
@@ -46,17 +46,23 @@ pub(super) fn apply(
             let local = args[2].as_bool() == Some(true);
             session.set_config(name, args[1].as_str(), local)?.into()
         }
-        SessionFunc::ClientAddr => session.ends().map(|ends| ends.client).into(),
+        SessionFunc::ClientAddr => address(session.ends().map(|ends| ends.client)),
         SessionFunc::ClientPort => session
             .ends()
             .map(|ends| i32::from(ends.client_port))
             .into(),
-        SessionFunc::ServerAddr => session.ends().map(|ends| ends.server).into(),
+        SessionFunc::ServerAddr => address(session.ends().map(|ends| ends.server)),
         SessionFunc::ServerPort => session
             .ends()
             .map(|ends| i32::from(ends.server_port))
             .into(),
     })
+}
+
+/// The end of a connection; NULL if it has no address.
+fn address(end: Option<String>) -> Datum {
+    let address = end.and_then(|end| text::parse(Type::Inet, &end).ok());
+    address.unwrap_or_default()
 }
 
 /// A point in time as a value of `ty`, rounded to the wanted number of second digits if given.
@@ -67,6 +73,10 @@ fn instant(time: Time, ty: Type, args: &[Datum]) -> Datum {
     }
     match ty {
         Type::Date => Datum::Date(split_timestamp(micros).0),
+        Type::Timetz(_) => Datum::Timetz(Timetz {
+            micros: split_timestamp(micros).1,
+            west: 0,
+        }),
         Type::Time(_) => Datum::Time(split_timestamp(micros).1),
         _ => Datum::Timestamp(micros),
     }

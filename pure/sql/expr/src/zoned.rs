@@ -8,10 +8,10 @@ use super::{Compare, Env, Expr, Func, walk};
 use base::calendar::{MICROS_PER_SECOND, join_timestamp, split_timestamp};
 use base::datum::Interval;
 use base::zone::Zone;
-use base::{ArrayKind, Datum, Decimal, SqlError, Type, text};
+use base::{ArrayKind, Datum, Decimal, SqlError, SqlState, Timetz, Type, text};
 use functions::datetime::{self, out_of_range, zone_offset};
-use functions::{DateFunc, JsonFunc, SessionFunc};
-use functions::{ZoneFunc, cast, to_char};
+use functions::{DateFunc, JsonFunc, RangeFunc, SessionFunc};
+use functions::{ZoneFunc, cast, json, to_char};
 
 /// The zone that plans for a session must know, of the setting `TimeZone`; empty for UTC.
 pub fn of_setting(value: Option<&str>) -> &str {
@@ -22,7 +22,7 @@ pub fn of_setting(value: Option<&str>) -> &str {
 }
 
 fn is_zoned(ty: Type) -> bool {
-    matches!(ty.element().unwrap_or(ty), Type::Timestamptz(_))
+    ty.has_moments()
 }
 
 /// Whether moments with a zone stand beside days or times without one.
@@ -31,6 +31,16 @@ fn is_mixed<'e>(mut exprs: impl Iterator<Item = &'e Expr> + Clone) -> bool {
         .clone()
         .any(|expr| matches!(expr.ty(), Type::Timestamptz(_)))
         && exprs.any(|expr| is_zoneless(expr.ty()))
+}
+
+/// Whether values have the offset of a zone.
+fn is_offset(ty: Type) -> bool {
+    matches!(ty.element().unwrap_or(ty), Type::Timetz(_))
+}
+
+/// Whether a moment of this type is one as the clocks of a zone show it.
+fn is_shown(ty: Type) -> bool {
+    matches!(ty, Type::Time(_) | Type::Timetz(_)) || is_zoneless(ty)
 }
 
 fn is_zoneless(ty: Type) -> bool {
@@ -68,7 +78,7 @@ pub fn read_literal(node: &mut Expr, zone: &str) {
     let value = if zone.is_empty() {
         cast::cast_datum(literal.clone(), Type::Unknown, *to, *explicit)
     } else {
-        convert(literal, Type::Text, *to, *explicit, zone)
+        convert(literal, Type::Text, *to, *explicit, (zone, None))
     };
     // Its form was looked at when it was bound.
     if let Ok(value) = value {
@@ -84,6 +94,17 @@ pub fn localize(expr: &mut Expr, zone: &str) {
 
 fn localize_node(node: &mut Expr, zone: &Expr) {
     match node {
+        // The offset of a zone that has several is the one of today.
+        Expr::Cast { arg, to, explicit }
+            if is_offset(*to) && !is_offset(arg.ty()) && !is_null(arg) =>
+        {
+            let mut call = converted(take(arg), *to, *explicit, zone);
+            if let Expr::Call(_, args, _) = &mut call {
+                let now = Func::Session(SessionFunc::TxnTime);
+                args.insert(1, Expr::Call(now, Vec::new(), Type::Timestamptz(None)));
+            }
+            *node = call;
+        }
         Expr::Cast { arg, to, explicit }
             if is_zoned(arg.ty()) != is_zoned(*to) && !is_null(arg) =>
         {
@@ -108,6 +129,13 @@ fn is_null(expr: &Expr) -> bool {
     matches!(expr, Expr::Const(Datum::Null, _))
 }
 
+/// Turns the arguments with a zone into ones without it.
+fn without_zones(args: &mut [Expr], zone: &Expr) {
+    for arg in args.iter_mut().filter(|arg| is_zoned(arg.ty())) {
+        *arg = converted(take(arg), Type::Timestamp(None), true, zone);
+    }
+}
+
 /// What a call becomes; `None`: what it is, with the arguments as they are now.
 fn localized_call(func: &Func, args: &mut Vec<Expr>, ty: Type, zone: &Expr) -> Option<Expr> {
     let compares = matches!(
@@ -118,7 +146,8 @@ fn localized_call(func: &Func, args: &mut Vec<Expr>, ty: Type, zone: &Expr) -> O
             | Func::NullIf
             | Func::Date(DateFunc::Age | DateFunc::Overlaps | DateFunc::Bin)
     );
-    if compares && is_mixed(args.iter()) {
+    let makes = matches!(func, Func::Range(RangeFunc::Make)) && is_zoned(ty);
+    if makes || compares && is_mixed(args.iter()) {
         align(args.iter_mut(), zone);
     }
     let with_zone = |func: ZoneFunc, mut args: Vec<Expr>| {
@@ -132,22 +161,23 @@ fn localized_call(func: &Func, args: &mut Vec<Expr>, ty: Type, zone: &Expr) -> O
         Func::ArrayToString(_) if args.first().is_some_and(|array| is_zoned(array.ty())) => {
             let texts = Type::Array(ArrayKind::Text);
             args[0] = converted(take(&mut args[0]), texts, true, zone);
-            Some(Expr::Call(
-                Func::ArrayToString(Type::Text),
-                core::mem::take(args),
-                ty,
-            ))
+            let func = Func::ArrayToString(Type::Text);
+            Some(Expr::Call(func, core::mem::take(args), ty))
         }
         Func::Json(JsonFunc::From(_) | JsonFunc::ArrayLines(_)) => {
             show_moments(args, zone);
             None
         }
-        Func::Date(DateFunc::ExtractZoned) => with_zone(ZoneFunc::Extract, core::mem::take(args)),
+        Func::Date(DateFunc::ExtractZoned) if is_zoned(args[1].ty()) => {
+            with_zone(ZoneFunc::Extract, core::mem::take(args))
+        }
         Func::Date(DateFunc::Trunc) if is_zoned(ty) => {
             with_zone(ZoneFunc::Trunc, core::mem::take(args))
         }
-        Func::Add | Func::Sub if is_zoned(ty) && args.len() == 2 => {
-            if args[0].ty() == Type::Interval {
+        Func::Add | Func::Sub
+            if is_zoned(ty) && args.iter().any(|arg| matches!(arg.ty(), Type::Interval(_))) =>
+        {
+            if matches!(args[0].ty(), Type::Interval(_)) {
                 args.swap(0, 1);
             }
             let negative = matches!(func, Func::Sub);
@@ -155,10 +185,11 @@ fn localized_call(func: &Func, args: &mut Vec<Expr>, ty: Type, zone: &Expr) -> O
         }
         Func::ToChar(from) if is_zoned(*from) => with_zone(ZoneFunc::ToChar, core::mem::take(args)),
         Func::Date(DateFunc::Age) if args.iter().any(|arg| is_zoned(arg.ty())) => {
-            for arg in args.iter_mut().filter(|arg| is_zoned(arg.ty())) {
-                *arg = converted(take(arg), Type::Timestamp(None), true, zone);
-            }
+            without_zones(args, zone);
             None
+        }
+        Func::Json(JsonFunc::Query { usage, zoned: true }) => {
+            with_zone(ZoneFunc::Path(*usage), core::mem::take(args))
         }
         Func::Date(DateFunc::ToTimestamp) => {
             with_zone(ZoneFunc::ToTimestamp, core::mem::take(args))
@@ -167,9 +198,7 @@ fn localized_call(func: &Func, args: &mut Vec<Expr>, ty: Type, zone: &Expr) -> O
             let local = Expr::Call(func.clone(), core::mem::take(args), Type::Timestamp(None));
             Some(converted(local, ty, true, zone))
         }
-        Func::Session(SessionFunc::TxnTime)
-            if matches!(ty, Type::Date | Type::Time(_) | Type::Timestamp(_)) =>
-        {
+        Func::Session(SessionFunc::TxnTime) if is_shown(ty) => {
             let now = Type::Timestamptz(None);
             let now = Expr::Call(func.clone(), core::mem::take(args), now);
             Some(converted(now, ty, true, zone))
@@ -231,7 +260,10 @@ fn in_range(at: Option<i64>) -> Result<i64, SqlError> {
 pub(super) fn apply(func: ZoneFunc, args: &[Datum], ty: Type) -> Result<Datum, SqlError> {
     let zone = name(args);
     match func {
-        ZoneFunc::Cast { from, explicit } => convert(&args[0], from, ty, explicit, zone),
+        ZoneFunc::Cast { from, explicit } => {
+            let now = (args.len() == 3).then(|| moment(&args[1]));
+            convert(&args[0], from, ty, explicit, (zone, now))
+        }
         ZoneFunc::Extract => extract(args, ty, zone),
         ZoneFunc::Trunc => trunc(args, zone),
         ZoneFunc::Shift { negative } => shift(args, negative, zone),
@@ -243,6 +275,10 @@ pub(super) fn apply(func: ZoneFunc, args: &[Datum], ty: Type) -> Result<Datum, S
                 true => at,
                 false => global(at, zone)?,
             }))
+        }
+        ZoneFunc::Path(usage) => {
+            let known = Zone::named(zone).ok_or_else(|| datetime::unknown_zone(zone))?;
+            json::path_value(usage, &args[..args.len() - 1], Some(&known))
         }
         ZoneFunc::ToChar => {
             let at = moment(&args[0]);
@@ -262,32 +298,29 @@ fn convert(
     from: Type,
     to: Type,
     explicit: bool,
-    zone: &str,
+    (zone, now): (&str, Option<i64>),
 ) -> Result<Datum, SqlError> {
     let known = || Zone::named(zone).ok_or_else(|| datetime::unknown_zone(zone));
     let value = match value {
         Datum::Null => return Ok(Datum::Null),
-        Datum::Array(items) if to.element().is_some() => {
+        Datum::Array(_) | Datum::Grid(_) if to.element().is_some() => {
             let of = from.element().unwrap_or(Type::Text);
             let into = to.element().unwrap_or(Type::Text);
-            let items = items
-                .iter()
-                .map(|item| convert(item, of, into, explicit, zone));
-            return Ok(Datum::Array(items.collect::<Result<_, _>>()?));
+            let array = value.clone();
+            return array.try_map_items(|item| convert(&item, of, into, explicit, (zone, now)));
         }
-        Datum::Array(items) => {
+        Datum::Array(_) | Datum::Grid(_) => {
             let of = from.element().unwrap_or(Type::Text);
-            let texts = items
-                .iter()
-                .map(|item| convert(item, of, Type::Text, true, zone));
-            let texts = Datum::Array(texts.collect::<Result<_, _>>()?);
+            let texts = value.clone();
+            let texts =
+                texts.try_map_items(|item| convert(&item, of, Type::Text, true, (zone, now)))?;
             text::to_string(Type::Array(ArrayKind::Text), &texts).into()
         }
-        Datum::Timestamp(at) if is_zoned(from) && to.is_text() => {
-            let mut out = Vec::new();
-            text::format_zoned(*at, &known()?, &mut out);
-            String::from_utf8(out).expect("text forms are UTF-8").into()
-        }
+        value if is_offset(to) => with_offset(value, to, &known()?, now)?,
+        value if is_zoned(from) && to.is_text() => match text::zoned(value, &known()?) {
+            Some(text) => text.into(),
+            None => value.clone(),
+        },
         Datum::Timestamp(at) if is_zoned(from) => Datum::Timestamp(local(*at, zone)?),
         Datum::Timestamp(at) => Datum::Timestamp(global(*at, zone)?),
         Datum::Date(days) => Datum::Timestamp(global(cast::date_to_timestamp(*days)?, zone)?),
@@ -302,6 +335,48 @@ fn convert(
         _ => to,
     };
     cast::cast_datum(value, plain, to, explicit)
+}
+
+/// A moment, a time or a text as a time with the offset that the zone has then or today.
+fn with_offset(value: &Datum, to: Type, zone: &Zone, now: Option<i64>) -> Result<Datum, SqlError> {
+    let today = |micros: i64| -> Result<Datum, SqlError> {
+        let east = match now {
+            Some(now) => {
+                let shown = now + zone.offset_at(now) * MICROS_PER_SECOND;
+                let local = join_timestamp(split_timestamp(shown).0, micros);
+                local.map_or(0, |local| zone.offset_of_local(local))
+            }
+            // Those with one offset are the same on every day.
+            None => match text::parse_in(zone, Type::Timetz(None), "00:00")? {
+                Datum::Timetz(time) => -i64::from(time.west),
+                _ => 0,
+            },
+        };
+        let west = -east as i32;
+        Ok(Datum::Timetz(Timetz { micros, west }))
+    };
+    match value {
+        Datum::Timestamp(at) if is_infinite(*at) => Ok(Datum::Null),
+        Datum::Timestamp(at) => {
+            let east = zone.offset_at(*at);
+            let (_, micros) = split_timestamp(*at + east * MICROS_PER_SECOND);
+            let west = -east as i32;
+            Ok(Datum::Timetz(Timetz { micros, west }))
+        }
+        Datum::Time(micros) => today(*micros),
+        Datum::Text(written) => match (text::parse_in(zone, to, written), now) {
+            (Err(error), Some(_))
+                if error.state() == SqlState::FEATURE_NOT_SUPPORTED && to.element().is_none() =>
+            {
+                match text::parse(Type::Time(None), written)? {
+                    Datum::Time(micros) => today(micros),
+                    other => Ok(other),
+                }
+            }
+            (read, _) => read,
+        },
+        other => Ok(other.clone()),
+    }
 }
 
 fn extract(args: &[Datum], ty: Type, zone: &str) -> Result<Datum, SqlError> {
@@ -365,7 +440,7 @@ fn shift(args: &[Datum], negative: bool, zone: &str) -> Result<Datum, SqlError> 
 pub fn step(at: &Datum, by: &Datum, zone: &str) -> Result<Datum, SqlError> {
     let args = vec![
         Expr::Const(at.clone(), Type::Timestamptz(None)),
-        Expr::Const(by.clone(), Type::Interval),
+        Expr::Const(by.clone(), Type::Interval(None)),
         Expr::Const(zone.into(), Type::Text),
     ];
     let call = Func::Zoned(ZoneFunc::Shift { negative: false });

@@ -4,10 +4,10 @@
 //! are carried out.
 
 use crate::datetime::interval_of_time;
-use crate::json;
+use crate::{json, range};
 use base::calendar::{MICROS_PER_DAY, join_timestamp, split_timestamp};
 use base::text::{self, fit, fit_explicit};
-use base::{Datum, Decimal, SqlError, SqlState, Type};
+use base::{ArrayKind, Bits, Datum, Decimal, SqlError, SqlState, Timetz, Type, numeric};
 
 /// Converts `value` of type `from` to type `to`, whose modifier is applied: `explicit` casts cut
 /// text that is too long, others raise 22001 unless only blanks are lost.
@@ -25,6 +25,18 @@ pub fn cast_datum(value: Datum, from: Type, to: Type, explicit: bool) -> Result<
     } else {
         fit(to, converted)
     }
+}
+
+/// The value of a text in the form of a type, without regard to its modifier.
+///
+/// # Errors
+/// Those of [`text::parse`], and 2201B for a regular expression in a path.
+pub fn read(ty: Type, text: &str) -> Result<Datum, SqlError> {
+    let value = text::parse(ty, text)?;
+    if ty == Type::JsonPath {
+        json::parse_path(text)?;
+    }
+    Ok(value)
 }
 
 /// "type out of range", 22003.
@@ -50,11 +62,14 @@ fn convert(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
                     text.bytes().next().map_or(0, |byte| i64::from(byte as i8)),
                 ));
             }
-            text::parse(to, text)
+            read(to, text)
         }
         Type::Json | Type::Jsonb => json::from_other(value, from, to),
         _ if let Datum::Jsonb(json) = &value => json::to_scalar(json, to),
         Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid | Type::Reg(_) => to_int(value, from, to),
+        Type::JsonPath => Err(no_cast(from, to)),
+        // One made of another is made by the binder, which knows the fields.
+        Type::Composite(_) => keep(value, from, to, |value| matches!(value, Datum::Record(_))),
         Type::Xid | Type::Tid | Type::Enum(_) => {
             keep(value, from, to, |value| matches!(value, Datum::Int(_)))
         }
@@ -65,40 +80,96 @@ fn convert(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
             Datum::Int(number) => Ok(Datum::Bool(number != 0)),
             other => keep(other, from, to, |value| matches!(value, Datum::Bool(_))),
         },
-        Type::Date => match value {
-            Datum::Timestamp(i64::MIN) => Ok(Datum::Date(i32::MIN)),
-            Datum::Timestamp(i64::MAX) => Ok(Datum::Date(i32::MAX)),
-            Datum::Timestamp(micros) => Ok(Datum::Date(split_timestamp(micros).0)),
-            other => keep(other, from, to, |value| matches!(value, Datum::Date(_))),
-        },
+        Type::Date => to_date(value, from, to),
         Type::Timestamp(_) | Type::Timestamptz(_) => match value {
             Datum::Date(days) => date_to_timestamp(days).map(Datum::Timestamp),
             other => keep(other, from, to, |value| {
                 matches!(value, Datum::Timestamp(_))
             }),
         },
+        Type::Timetz(_) => to_timetz(value, from, to),
+        Type::Bit(_) | Type::Varbit(_) => to_bits(value, from, to),
         Type::Time(_) => match value {
+            Datum::Timetz(value) => Ok(Datum::Time(value.micros)),
             Datum::Timestamp(i64::MIN | i64::MAX) => Ok(Datum::Null),
             Datum::Timestamp(micros) => Ok(Datum::Time(split_timestamp(micros).1)),
             Datum::Interval(span) => Ok(Datum::Time(span.micros.rem_euclid(MICROS_PER_DAY))),
             other => keep(other, from, to, |value| matches!(value, Datum::Time(_))),
         },
-        Type::Interval => match value {
+        Type::Interval(_) => match value {
             Datum::Time(micros) => Ok(interval_of_time(micros).into()),
             other => keep(other, from, to, |value| matches!(value, Datum::Interval(_))),
         },
+        Type::Inet | Type::Cidr | Type::Macaddr => to_address(value, from, to),
+        Type::Range(_) | Type::Multirange(_) => to_ranges(value, from, to),
         Type::Bytea => keep(value, from, to, |value| matches!(value, Datum::Bytes(_))),
         Type::Uuid => keep(value, from, to, |value| matches!(value, Datum::Uuid(_))),
         Type::Array(kind) => match value {
-            Datum::Array(items) => {
+            Datum::Array(_) | Datum::Grid(_) => {
                 let item_type = from.element().unwrap_or(Type::Unknown);
-                let items = items.into_vec().into_iter();
-                let element = kind.element().without_modifiers();
-                let items = items.map(|item| cast_datum(item, item_type, element, true));
-                Ok(Datum::Array(items.collect::<Result<_, _>>()?))
+                let element = item_type_of(kind);
+                value.try_map_items(|item| cast_datum(item, item_type, element, true))
             }
             other => keep(other, from, to, |_| false),
         },
+    }
+}
+
+/// As what the items of an array are converted.
+fn item_type_of(kind: ArrayKind) -> Type {
+    match kind.element() {
+        // How many bits a number becomes is told by the length.
+        bit @ Type::Bit(_) => bit,
+        other => other.without_modifiers(),
+    }
+}
+
+fn to_date(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
+    match value {
+        Datum::Timestamp(i64::MIN) => Ok(Datum::Date(i32::MIN)),
+        Datum::Timestamp(i64::MAX) => Ok(Datum::Date(i32::MAX)),
+        Datum::Timestamp(micros) => Ok(Datum::Date(split_timestamp(micros).0)),
+        other => keep(other, from, to, |value| matches!(value, Datum::Date(_))),
+    }
+}
+
+fn to_bits(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
+    match (value, to) {
+        (Datum::Int(number), Type::Bit(length)) => {
+            let length = length.unwrap_or(1) as usize;
+            Ok(Datum::Bits(Bits::of_int(number, length)))
+        }
+        (other, _) => keep(other, from, to, |value| matches!(value, Datum::Bits(_))),
+    }
+}
+
+/// A time with its zone, which is UTC if there was none.
+fn to_timetz(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
+    let at = |micros| Ok(Datum::Timetz(Timetz { micros, west: 0 }));
+    match value {
+        Datum::Timestamp(i64::MIN | i64::MAX) => Ok(Datum::Null),
+        Datum::Timestamp(micros) => at(split_timestamp(micros).1),
+        Datum::Time(micros) => at(micros),
+        other => keep(other, from, to, |value| matches!(value, Datum::Timetz(_))),
+    }
+}
+
+/// An address; what becomes a `cidr` loses the bits behind its mask.
+fn to_address(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
+    match (value, to) {
+        (Datum::Inet(address), Type::Cidr) => Ok(Datum::Inet(address.network())),
+        (value @ Datum::Inet(_), Type::Inet) | (value @ Datum::Mac(_), Type::Macaddr) => Ok(value),
+        _ => Err(no_cast(from, to)),
+    }
+}
+
+/// A range, or a multirange, which a range becomes.
+fn to_ranges(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
+    match (value, to) {
+        (value @ Datum::Range(_), Type::Range(_)) => Ok(value),
+        (value @ Datum::Multirange(_), Type::Multirange(_)) => Ok(value),
+        (value @ Datum::Range(_), Type::Multirange(_)) => Ok(range::united(&[value])),
+        _ => Err(no_cast(from, to)),
     }
 }
 
@@ -137,6 +208,9 @@ fn to_text(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
         Datum::Text(text) => text,
         // Unlike its output form, which is t or f.
         Datum::Bool(value) => if value { "true" } else { "false" }.into(),
+        Datum::Inet(address) if !matches!(to, Type::Name | Type::InternalChar) => {
+            text::network::whole(&address).into()
+        }
         Datum::Int(code) if to == Type::InternalChar && from == Type::Int4 => {
             let byte = i8::try_from(code).map_err(|_| {
                 SqlError::new(SqlState::NUMERIC_OUT_OF_RANGE, "\"char\" out of range")
@@ -191,6 +265,17 @@ fn to_int(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
         }
         Datum::Int(number) => checked_int(number, to),
         Datum::Bool(value) => Ok(Datum::Int(value.into())),
+        Datum::Bits(bits) => {
+            let number = bits.to_unsigned();
+            match to {
+                Type::Int4 => number
+                    .and_then(|number| u32::try_from(number).ok())
+                    .filter(|_| bits.len() <= 32)
+                    .map(|number| Datum::Int((number as i32).into())),
+                _ => number.map(|number| Datum::Int(number as i64)),
+            }
+            .ok_or_else(|| out_of_range(to))
+        }
         Datum::Float(number) => {
             let rounded = number.round_ties_even();
             // 2^63 is the first float above the range; the lower end is a float itself.
@@ -206,6 +291,15 @@ fn to_int(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
                 .ok_or_else(|| out_of_range(to))?;
             checked_int(rounded, to)
         }
+        Datum::Large(number) => match number.to_i64() {
+            Some(number) => checked_int(number, to),
+            None if number.is_finite() => Err(out_of_range(to)),
+            None => {
+                let what = if number.is_nan() { "NaN" } else { "infinity" };
+                let message = format!("cannot convert {what} to {}", to.base_name());
+                Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message))
+            }
+        },
         _ => Err(no_cast(from, to)),
     }
 }
@@ -231,6 +325,7 @@ pub fn to_real(value: f64) -> Result<f64, SqlError> {
 fn to_float4(value: Datum) -> Result<Datum, SqlError> {
     match value {
         Datum::Decimal(number) => text::parse(Type::Float4, &number.to_string()),
+        Datum::Large(number) => text::parse(Type::Float4, &number.to_string()),
         Datum::Int(number) => Ok(Datum::Float(f64::from(number as f32))),
         other => match to_float8(other)? {
             Datum::Float(number) => to_real(number).map(Datum::Float),
@@ -243,6 +338,7 @@ fn to_float8(value: Datum) -> Result<Datum, SqlError> {
     match value {
         Datum::Int(number) => Ok(Datum::Float(number as f64)),
         Datum::Decimal(number) => Ok(Datum::Float(number.to_f64())),
+        Datum::Large(number) => text::parse(Type::Float8, &number.to_string()),
         Datum::Float(_) => Ok(value),
         _ => Err(no_cast(Type::Unknown, Type::Float8)),
     }
@@ -251,11 +347,9 @@ fn to_float8(value: Datum) -> Result<Datum, SqlError> {
 fn to_decimal(value: Datum, from: Type) -> Result<Datum, SqlError> {
     match value {
         Datum::Int(number) => Ok(Datum::Decimal(Decimal::from(number))),
-        Datum::Float(number) if from == Type::Float4 => {
-            Decimal::from_f32(number as f32).map(Datum::Decimal)
-        }
-        Datum::Float(number) => Decimal::from_f64(number).map(Datum::Decimal),
-        Datum::Decimal(_) => Ok(value),
+        Datum::Float(number) if from == Type::Float4 => numeric::from_f32(number as f32),
+        Datum::Float(number) => numeric::from_f64(number),
+        Datum::Decimal(_) | Datum::Large(_) => Ok(value),
         _ => Err(no_cast(from, Type::Numeric(None))),
     }
 }

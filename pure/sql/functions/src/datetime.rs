@@ -15,7 +15,7 @@ use base::calendar::{
     MICROS_PER_DAY, MICROS_PER_SECOND, UNIX_EPOCH_MICROS, add_months, join_timestamp,
     split_timestamp,
 };
-use base::datum::Interval;
+use base::datum::{Interval, Timetz};
 use base::zone;
 use base::{Datum, SqlError, SqlState, Type};
 
@@ -37,6 +37,9 @@ fn is_infinite_date(days: i32) -> bool {
 
 /// `+ - * /` and unary `-` with a date, time, timestamp or interval among the arguments.
 pub fn arithmetic(func: &Func, args: &[Datum]) -> Result<Datum, SqlError> {
+    if args.iter().any(|arg| matches!(arg, Datum::Timetz(_))) {
+        return with_timetz(func, args);
+    }
     Ok(match (func, args) {
         (Func::Add, [Datum::Date(days), Datum::Int(n)] | [Datum::Int(n), Datum::Date(days)]) => {
             Datum::Date(shift_date(*days, *n)?)
@@ -99,6 +102,27 @@ pub fn arithmetic(func: &Func, args: &[Datum]) -> Result<Datum, SqlError> {
         (Func::Div, [Datum::Interval(a), Datum::Float(by)]) => {
             Datum::Interval(scale(*a, |part| part / by)?)
         }
+        _ => unreachable!("{func:?} was bound to arguments it does not take: {args:?}"),
+    })
+}
+
+/// As [`arithmetic`] with a time of a zone.
+fn with_timetz(func: &Func, args: &[Datum]) -> Result<Datum, SqlError> {
+    Ok(match (func, args) {
+        (Func::Add, [Datum::Date(days), Datum::Timetz(time)])
+        | (Func::Add, [Datum::Timetz(time), Datum::Date(days)]) => {
+            let at = date_to_timestamp(*days)?;
+            Datum::Timestamp(shift(at, interval_of_time(time.utc()))?)
+        }
+        (Func::Add, [Datum::Timetz(time), Datum::Interval(by)])
+        | (Func::Add, [Datum::Interval(by), Datum::Timetz(time)]) => Datum::Timetz(Timetz {
+            micros: shift_time(time.micros, by.micros, false),
+            west: time.west,
+        }),
+        (Func::Sub, [Datum::Timetz(time), Datum::Interval(by)]) => Datum::Timetz(Timetz {
+            micros: shift_time(time.micros, by.micros, true),
+            west: time.west,
+        }),
         _ => unreachable!("{func:?} was bound to arguments it does not take: {args:?}"),
     })
 }
@@ -264,6 +288,9 @@ pub fn apply(func: DateFunc, args: &[Datum], ty: Type) -> Result<Datum, SqlError
             Datum::Timestamp(at) => (!is_infinite(*at)).into(),
             _ => true.into(),
         },
+        DateFunc::AtTimeZone if matches!(args[1], Datum::Timetz(_)) => {
+            Datum::Timetz(construct::time_at_zone(args)?)
+        }
         DateFunc::AtTimeZone => Datum::Timestamp(at_time_zone(args, ty)?),
         DateFunc::Overlaps => construct::overlaps(args)?,
     })
@@ -322,18 +349,22 @@ fn from_epoch(args: &[Datum]) -> Result<i64, SqlError> {
     })
 }
 
+/// Microseconds, in whole seconds, east of UTC of a zone that is an interval.
+fn interval_offset(value: &Datum, offset: Interval) -> Result<i64, SqlError> {
+    if offset.months != 0 || offset.days != 0 {
+        let offset = base::text::to_string(Type::Interval(None), value);
+        let message = format!("interval time zone \"{offset}\" must not include months or days");
+        return Err(SqlError::new(SqlState::INVALID_PARAMETER, message));
+    }
+    Ok(offset.micros / MICROS_PER_SECOND * MICROS_PER_SECOND)
+}
+
 /// `value AT TIME ZONE zone`.
 fn at_time_zone(args: &[Datum], ty: Type) -> Result<i64, SqlError> {
     let at = timestamp(args, 1)?;
     let towards_utc = matches!(ty, Type::Timestamptz(_));
     let east = match &args[0] {
-        Datum::Interval(offset) if offset.months != 0 || offset.days != 0 => {
-            let offset = base::text::to_string(Type::Interval, &args[0]);
-            let message =
-                format!("interval time zone \"{offset}\" must not include months or days");
-            return Err(SqlError::new(SqlState::INVALID_PARAMETER, message));
-        }
-        Datum::Interval(offset) => offset.micros / MICROS_PER_SECOND * MICROS_PER_SECOND,
+        Datum::Interval(offset) => interval_offset(&args[0], *offset)?,
         Datum::Text(name) => zone_offset(name, at, towards_utc)?,
         other => unreachable!("the binder passes zones, not {other:?}"),
     };

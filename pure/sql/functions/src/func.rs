@@ -4,7 +4,7 @@
 //! numerics, dates and intervals. The argument values say which (the binder has made them fit) and
 //! the type of the call says the range of the result.
 
-use crate::json::JsonFunc;
+use crate::json::{JsonFunc, PathUse};
 use base::Type;
 use base::strings::StringFunc;
 use serde::{Deserialize, Serialize};
@@ -90,6 +90,137 @@ pub enum Func {
     Zoned(ZoneFunc),
     /// Functions of `json` and `jsonb`.
     Json(JsonFunc),
+    /// Fails with 42501 and the argument as its message: a row that a policy forbids. Volatile, so
+    /// that it is reached where the coordinator computes the row, and nowhere else.
+    Refuse,
+    /// Whether a value of a domain meets a condition: fails if that is false. The condition, the
+    /// name of the domain, and that of the condition; NULL: that there is a value.
+    Meets,
+    /// Functions of `inet`, `cidr` and `macaddr`.
+    Net(NetFunc),
+    /// Functions of `bit` and `bit varying`.
+    Bits(BitFunc),
+    /// Functions of rows.
+    Row(RowFunc),
+    /// Functions of ranges and multiranges.
+    Range(RangeFunc),
+}
+
+/// Functions of ranges and multiranges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum RangeFunc {
+    /// The range of two bounds, and of `[]` and its like: whether they are inclusive.
+    Make,
+    /// The multirange of ranges.
+    Collect,
+    Lower,
+    Upper,
+    IsEmpty,
+    LowerInclusive,
+    UpperInclusive,
+    LowerInfinite,
+    UpperInfinite,
+    /// The ranges of a multirange, as an array.
+    Parts,
+    /// `range_merge`: the smallest range that has all.
+    Merge,
+    /// `@>`
+    Contains,
+    /// `<@`
+    ContainedBy,
+    /// `&&`
+    Overlaps,
+    /// `<<`
+    Before,
+    /// `>>`
+    After,
+    /// `&<`
+    OverLeft,
+    /// `&>`
+    OverRight,
+    /// `-|-`
+    Adjacent,
+    /// `+`
+    Union,
+    /// `-`
+    Minus,
+    /// `*`
+    Intersect,
+}
+
+/// Functions of rows.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum RowFunc {
+    /// The row of the arguments, whose types are these.
+    Make(Box<[Type]>),
+    /// The field at this place, from 0.
+    Field(u16),
+    /// `IS NULL`: all fields are; negated `IS NOT NULL`: none is.
+    IsNull(bool),
+}
+
+/// Functions of bit strings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum BitFunc {
+    And,
+    Or,
+    Xor,
+    Not,
+    ShiftLeft,
+    ShiftRight,
+    Concat,
+    /// `length` and `bit_length`
+    Length,
+    OctetLength,
+    GetBit,
+    SetBit,
+    Substring,
+    Position,
+    Overlay,
+    /// Number of bits that are set.
+    Count,
+}
+
+/// Functions of addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum NetFunc {
+    Abbrev,
+    AbbrevCidr,
+    Broadcast,
+    Family,
+    Host,
+    HostMask,
+    MaskLen,
+    NetMask,
+    Network,
+    SetMaskLen,
+    /// As `SetMaskLen`, of a `cidr`: bits behind the mask are taken off.
+    SetCidrMaskLen,
+    /// The text form with the mask, whatever its length.
+    Show,
+    SameFamily,
+    /// The smallest network that has both.
+    Merge,
+    /// `<<`
+    Inside,
+    /// `<<=`
+    InsideOrEqual,
+    /// `>>`
+    Contains,
+    /// `>>=`
+    ContainsOrEqual,
+    /// `&&`
+    Overlaps,
+    Not,
+    And,
+    Or,
+    Add,
+    Sub,
+    /// `trunc(macaddr)`: the first three bytes, which name who made the device.
+    Maker,
 }
 
 /// Functions from floats to a float.
@@ -160,6 +291,8 @@ pub enum TextFunc {
     Overlay,
     RegexpReplace,
     RegexpMatch,
+    /// The text of a row of these texts.
+    RowText,
     RegexpCount,
     RegexpLike,
     RegexpSplitToArray,
@@ -185,6 +318,12 @@ pub enum TextFunc {
     BitCount,
     RegexpSubstr,
     RegexpInstr,
+    /// `digest(text or bytea, text)`
+    Digest,
+    /// `hmac(text or bytea, text or bytea, text)`
+    Hmac,
+    /// The parts of a qualified name.
+    ParseIdent,
 }
 
 impl TextFunc {
@@ -218,6 +357,11 @@ impl TextFunc {
         })
     }
 }
+
+/// A lower bound that is left out where a part of an array is set.
+pub const OPEN_LOW: i64 = i64::MIN;
+/// An upper bound that is left out.
+pub const OPEN_HIGH: i64 = i64::MAX;
 
 /// Functions of arrays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -255,6 +399,13 @@ pub enum ArrayFunc {
     PercentileCont,
     /// The item of a sorted array at a share of its length.
     PercentileDisc,
+    /// `array_fill`
+    Fill,
+    /// An item set: array, value, subscripts.
+    SetItem,
+    /// A part set: array, array of the values, bounds; [`OPEN_LOW`] and [`OPEN_HIGH`] stand for
+    /// the array's own.
+    SetSlice,
 }
 
 /// Functions of dates, times, timestamps and intervals.
@@ -342,6 +493,8 @@ pub enum ZoneFunc {
     ToChar,
     /// `to_timestamp`: text, pattern, zone of a text that names none.
     ToTimestamp,
+    /// `jsonb_path_exists_tz` and its like: their arguments, zone.
+    Path(PathUse),
 }
 
 /// Comparison operators; those up to `Ge` are decided by the order of values.
@@ -432,6 +585,7 @@ impl Func {
                 | SessionFunc::SetConfig,
             )
             | Func::NextVal
+            | Func::Refuse
             | Func::Sleep => Volatility::Volatile,
             Func::Session(_) | Func::Catalog(_) => Volatility::Stable,
             _ => Volatility::Immutable,
@@ -447,13 +601,19 @@ impl Func {
             | Func::NumNulls
             | Func::NumNonNulls
             | Func::RowVersion
+            | Func::Meets
             | Func::ArrayToString(_)
-            | Func::Catalog(_) => false,
+            | Func::Catalog(_)
+            | Func::Row(RowFunc::Make(_) | RowFunc::IsNull(_))
+            | Func::Range(RangeFunc::Make | RangeFunc::Collect) => false,
             Func::Text(func) => match func.shared() {
                 Some(shared) => shared.is_strict(),
                 None => !matches!(
                     func,
-                    TextFunc::QuoteNullable | TextFunc::Format | TextFunc::StringToArray
+                    TextFunc::QuoteNullable
+                        | TextFunc::Format
+                        | TextFunc::StringToArray
+                        | TextFunc::RowText
                 ),
             },
             Func::Array(func) => !matches!(
@@ -465,6 +625,9 @@ impl Func {
                     | ArrayFunc::Positions
                     | ArrayFunc::Remove
                     | ArrayFunc::Replace
+                    | ArrayFunc::Fill
+                    | ArrayFunc::SetItem
+                    | ArrayFunc::SetSlice
             ),
             Func::Json(func) => func.is_strict(),
             Func::Date(DateFunc::Overlaps) | Func::Session(SessionFunc::SetConfig) => false,

@@ -7,11 +7,10 @@ mod decimal;
 
 mod float;
 
-pub use decimal::sqrt_to;
-
 use super::Func;
 use super::cast::{checked_int, out_of_range};
-use base::{Datum, Decimal, SqlError, SqlState, Type};
+use base::numeric::Numeric;
+use base::{Datum, SqlError, SqlState, Type};
 
 /// "division by zero", 22012.
 fn division_by_zero() -> SqlError {
@@ -49,8 +48,14 @@ pub fn apply(func: &Func, args: &[Datum], ty: Type) -> Result<Datum, SqlError> {
         [Datum::Float(a)] => float::unary(func, *a, ty),
         [Datum::Float(a), Datum::Float(b)] => float::binary(func, *a, *b, ty),
         [Datum::Decimal(a)] => decimal::unary(func, *a, ty),
-        [Datum::Decimal(a), Datum::Decimal(b)] => decimal::binary(func, *a, *b),
-        [Datum::Decimal(a), Datum::Int(b)] => decimal::with_digits(func, *a, *b),
+        [Datum::Large(a)] => decimal::large_unary(func, a, ty),
+        [
+            a @ (Datum::Decimal(_) | Datum::Large(_)),
+            b @ (Datum::Decimal(_) | Datum::Large(_)),
+        ] => decimal::binary(func, a, b),
+        [a @ (Datum::Decimal(_) | Datum::Large(_)), Datum::Int(b)] => {
+            decimal::with_digits(func, a, *b)
+        }
         [a, low, high, Datum::Int(count)] if *func == Func::WidthBucket => {
             width_bucket(a, low, high, *count)
         }
@@ -126,7 +131,11 @@ fn width_bucket(value: &Datum, low: &Datum, high: &Datum, count: i64) -> Result<
     if count <= 0 {
         return refuse("count must be greater than zero");
     }
-    let is = |datum: &Datum, test: fn(f64) -> bool| matches!(datum, Datum::Float(x) if test(*x));
+    let is = |datum: &Datum, test: fn(f64) -> bool| match datum {
+        Datum::Float(x) => test(*x),
+        Datum::Large(x) if !x.is_finite() => test(x.to_f64()),
+        _ => false,
+    };
     if [value, low, high]
         .into_iter()
         .any(|number| is(number, f64::is_nan))
@@ -153,9 +162,12 @@ fn width_bucket(value: &Datum, low: &Datum, high: &Datum, count: i64) -> Result<
         count + 1
     } else {
         match (value, low, high) {
-            (Datum::Decimal(value), Datum::Decimal(low), Datum::Decimal(high)) => {
-                let share = value.sub(*low)?.mul(Decimal::from(count))?;
-                share.div_trunc(high.sub(*low)?)?.to_i64()? + 1
+            _ if !matches!(value, Datum::Float(_)) => {
+                let of = |datum: &Datum| Numeric::of(datum).expect("the binder passes numbers");
+                let (value, low, high) = (of(value), of(low), of(high));
+                let share = value.sub(&low).mul(&Numeric::from(count));
+                let bucket = share.div_trunc(&high.sub(&low))?.to_i64();
+                bucket.ok_or_else(|| out_of_range(Type::Int4))? + 1
             }
             _ => {
                 let number = |datum: &Datum| datum.as_float().expect("the binder passes numbers");

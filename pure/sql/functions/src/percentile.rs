@@ -35,10 +35,7 @@ pub(super) fn at_shares(
     };
     match shares.as_array() {
         None => at(shares),
-        Some(shares) => {
-            let values = shares.iter().map(at);
-            Ok(values.collect::<Result<Vec<Datum>, _>>()?.into())
-        }
+        Some(_) => shares.clone().try_map_items(|share| at(&share)),
     }
 }
 

@@ -2,6 +2,7 @@
 //! Those that formulas compute, too, stand in [`base::strings`].
 
 mod bits;
+mod digest;
 mod encode;
 mod like;
 mod pattern;
@@ -10,10 +11,12 @@ pub mod room;
 mod similar;
 
 pub use like::{like, like_bytes, like_utf8};
+pub use pattern::regexp_matches;
 
 use super::func::TextFunc;
 use super::to_char;
 use crate::keywords::quote_ident;
+use alloc::collections::BTreeMap;
 use base::strings::{byte_of, slice};
 use base::{Datum, SqlError, SqlState, Type, text};
 
@@ -76,6 +79,11 @@ pub fn apply(func: TextFunc, args: &mut [Datum], ty: Type) -> Result<Datum, SqlE
         TextFunc::SplitPart => split_part(args)?.into(),
         TextFunc::Chr => chr(int(args, 0))?,
         TextFunc::Md5 => encode::md5_hex(arg(args, 0).as_bytes()).into(),
+        TextFunc::Digest => digest::digest(arg(args, 0).as_bytes(), arg(args, 1))?.into(),
+        TextFunc::Hmac => {
+            let key = arg(args, 1).as_bytes();
+            digest::hmac(arg(args, 0).as_bytes(), key, arg(args, 2))?.into()
+        }
         TextFunc::Translate => translate(arg(args, 0), arg(args, 1), arg(args, 2)).into(),
         TextFunc::ToHex4 => format!("{:x}", int(args, 0) as i32).into(),
         TextFunc::ToHex8 => format!("{:x}", int(args, 0)).into(),
@@ -87,6 +95,7 @@ pub fn apply(func: TextFunc, args: &mut [Datum], ty: Type) -> Result<Datum, SqlE
             None => "NULL".into(),
         },
         TextFunc::Format => quote::format(args)?,
+        TextFunc::RowText => quote::row(args).into(),
         TextFunc::SubstringRegex
         | TextFunc::RegexpReplace
         | TextFunc::RegexpMatch
@@ -96,6 +105,10 @@ pub fn apply(func: TextFunc, args: &mut [Datum], ty: Type) -> Result<Datum, SqlE
         | TextFunc::RegexpInstr
         | TextFunc::RegexpSplitToArray => pattern::apply(func, args)?,
         TextFunc::StringToArray => string_to_array(args),
+        TextFunc::ParseIdent => {
+            let is_strict = args.get(1).and_then(Datum::as_bool).unwrap_or(true);
+            quote::parse_ident(arg(args, 0), is_strict)?
+        }
         TextFunc::LikeEscape => like::like_escape(arg(args, 0), arg(args, 1))?.into(),
         TextFunc::SimilarToEscape => {
             similar::similar_to_escape(arg(args, 0), args.get(1).and_then(Datum::as_str))?.into()
@@ -133,6 +146,8 @@ fn of_bytes(func: TextFunc, args: &[Datum]) -> Result<Datum, SqlError> {
     Ok(match func {
         TextFunc::Concat => [bytes(0), bytes(1)].concat().into(),
         TextFunc::Md5 => encode::md5_hex(bytes(0)).into(),
+        TextFunc::Digest => digest::digest(bytes(0), arg(args, 1))?.into(),
+        TextFunc::Hmac => digest::hmac(bytes(0), bytes(1), arg(args, 2))?.into(),
         TextFunc::Encode => encode::encode(bytes(0), arg(args, 1))?.into(),
         TextFunc::ConvertFrom => {
             only_utf8(arg(args, 1))?;
@@ -220,12 +235,16 @@ fn chr(code: i64) -> Result<Datum, SqlError> {
 }
 
 fn translate(text: &str, from: &str, to: &str) -> String {
-    let changed = text
-        .chars()
-        .filter_map(|c| match from.chars().position(|f| f == c) {
-            Some(at) => to.chars().nth(at),
-            None => Some(c),
-        });
+    let mut changes = BTreeMap::new();
+    let mut to = to.chars();
+    for c in from.chars() {
+        let to = to.next();
+        changes.entry(c).or_insert(to);
+    }
+    let changed = text.chars().filter_map(|c| match changes.get(&c) {
+        Some(to) => *to,
+        None => Some(c),
+    });
     changed.collect()
 }
 

@@ -33,6 +33,11 @@ pub fn to_char(from: Type, args: &[Datum]) -> Result<Datum, SqlError> {
             number::format(number, pattern)?
         }
         Datum::Decimal(value) => number::format(Number::Exact(*value), pattern)?,
+        Datum::Large(value) if value.is_finite() => number::format(Number::Large(value), pattern)?,
+        Datum::Large(value) => {
+            let float = Number::Float(value.to_f64(), f64::DIGITS as usize);
+            number::format(float, pattern)?
+        }
         Datum::Float(value) => {
             let sure = match from {
                 Type::Float4 => f32::DIGITS,

@@ -1,12 +1,14 @@
 //! Function calls, and the functions that have a grammar of their own.
 
 use super::expression::{Expressions, Grammar, Level, Parsed};
+use super::named_arguments::placed;
 use super::operand::is_string;
+use super::words::fold;
 use functions::keywords::is_reserved;
 use sqlparser::ast::{
     DateTimeField, DuplicateTreatment, Expr as Ast, ExtractSyntax, Function, FunctionArg,
     FunctionArgExpr, FunctionArgOperator, FunctionArgumentClause, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, TrimWhereField, WindowType,
+    FunctionArguments, Ident, ObjectName, ObjectNamePart, TrimWhereField, WindowType,
 };
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, Word};
@@ -22,6 +24,16 @@ fn function(name: ObjectName, args: FunctionArguments) -> Function {
         over: None,
         within_group: Vec::new(),
     }
+}
+
+/// The name of a function that may be one of the system.
+fn of_system(name: &ObjectName) -> Option<String> {
+    let parts = name.0.iter().filter_map(ObjectNamePart::as_ident);
+    let mut parts: Vec<String> = parts
+        .map(|part| fold(&part.value, part.quote_style.is_some()))
+        .collect();
+    let own = parts.pop()?;
+    matches!(parts.as_slice(), [] | [_] if parts.iter().all(|it| it == "pg_catalog")).then_some(own)
 }
 
 /// A call by this name.
@@ -50,7 +62,12 @@ impl Expressions<'_, '_> {
     /// `(arguments)` and the clauses behind them.
     pub(super) fn call(&mut self, name: ObjectName) -> Parsed {
         self.expect_token(&Token::LParen)?;
-        let args = self.arguments()?;
+        let mut args = self.arguments()?;
+        let places = placed(of_system(&name).as_deref(), core::mem::take(&mut args.args));
+        args.args = match places {
+            Ok(placed) => placed,
+            Err(error) => return self.fault(error),
+        };
         let mut call = function(name, FunctionArguments::List(args));
         if self.take("WITHIN") {
             self.expect("GROUP")?;
@@ -122,7 +139,7 @@ impl Expressions<'_, '_> {
 
     fn argument(&mut self) -> Parsed<FunctionArg> {
         if self.is_at(0, "VARIADIC") {
-            return self.unsupported("VARIADIC");
+            return self.array_argument();
         }
         let operator = match (self.peek(), self.peek_at(1)) {
             (Token::Word(_), Token::RArrow) => Some(FunctionArgOperator::RightArrow),
@@ -152,6 +169,14 @@ impl Expressions<'_, '_> {
             arg,
             operator,
         })
+    }
+
+    /// `VARIADIC array`: kept as a call of what cannot be the name of a function.
+    fn array_argument(&mut self) -> Parsed<FunctionArg> {
+        let word = self.ident();
+        let value = self.whole()?;
+        let marked = plain(word, vec![value]);
+        Ok(FunctionArg::Unnamed(FunctionArgExpr::Expr(marked)))
     }
 
     /// `ARRAY(query)`

@@ -30,6 +30,8 @@ pub struct DatabaseOptions {
     pub protocol: Option<String>,
     pub execution: Option<String>,
     pub if_not_exists: bool,
+    /// CONNECTION LIMIT.
+    pub connection_limit: Option<i32>,
 }
 
 /// COPY.
@@ -61,10 +63,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         Token::Word(word) if word.quote_style.is_none() => word.value.to_ascii_uppercase(),
         _ => return Ok(None),
     };
-    if let Some(kind) = super::rights::parse(words)? {
-        return Ok(Some(kind));
-    }
-    if let Some(kind) = super::schemas::parse(words)? {
+    if let Some(kind) = super::objects::parse(words)? {
         return Ok(Some(kind));
     }
     let session = |command: SessionCommand| Ok(Some(Kind::Session(command)));
@@ -107,8 +106,9 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "DECLARE" | "FETCH" | "MOVE" | "CLOSE" => session(cursors::parse(words)?),
         "LISTEN" | "UNLISTEN" | "NOTIFY" => session(channels(words)?),
         "LOCK" => maintenance::lock(words).map(Some),
-        "DO" | "CALL" | "IMPORT" | "SECURITY" | "REFRESH" | "LOAD" | "REINDEX" | "CLUSTER" => {
-            Err(words.unsupported(&first))
+        "REINDEX" => maintenance::reindex(words).map(Some),
+        "IMPORT" | "SECURITY" | "REFRESH" | "LOAD" | "CLUSTER" => {
+            Err(maintenance::refused(words, &first))
         }
         // INSERT OVERWRITE, INSERT OR REPLACE, UPDATE OR IGNORE, DELETE t FROM ...
         "INSERT" if !words.is_at(1, "INTO") => Err(words.unexpected_at(1)),
@@ -152,10 +152,10 @@ fn discard(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     words.expect_end()?;
     Ok(match what {
         "ALL" => Kind::Session(SessionCommand::Discard),
-        // Plans are made anew when a table changes, and the other two hold nothing.
+        // Plans are made anew when a table changes.
         "PLANS" => Kind::Nothing("DISCARD PLANS"),
-        "SEQUENCES" => Kind::Nothing("DISCARD SEQUENCES"),
-        _ => Kind::Nothing("DISCARD TEMP"),
+        "SEQUENCES" => Kind::Session(SessionCommand::DiscardSequences),
+        _ => Kind::Session(SessionCommand::DiscardTemporary),
     })
 }
 
@@ -192,6 +192,11 @@ fn create_other(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
     }
     match word.value.to_ascii_uppercase().as_str() {
         "INDEX" | "UNIQUE" | "SEQUENCE" => Ok(None),
+        "TEMP" | "TEMPORARY" if words.is_at(2, "SEQUENCE") => Ok(None),
+        "EXTENSION" => maintenance::extension(words).map(Some),
+        "COLLATION" => Err(words
+            .unsupported("CREATE COLLATION")
+            .hint(super::absent::ONE_ORDER)),
         what => Err(words.unsupported(&format!("CREATE {what}"))),
     }
 }
@@ -563,6 +568,13 @@ fn create_database(words: &mut Words<'_>) -> Result<Kind, SqlError> {
             words.expect(&["LIMIT"])?;
         }
         words.take_token(&Token::Eq);
+        if option == "connection" {
+            options.connection_limit = Some(super::rights::connection_limit(words)?);
+            if parenthesised {
+                words.take_token(&Token::Comma);
+            }
+            continue;
+        }
         let value = words.value()?;
         match option.as_str() {
             "protocol" => options.protocol = Some(value.to_lowercase()),
@@ -574,7 +586,7 @@ fn create_database(words: &mut Words<'_>) -> Result<Kind, SqlError> {
             }
             "owner" | "template" | "encoding" | "lc_collate" | "lc_ctype" | "locale"
             | "locale_provider" | "icu_locale" | "tablespace" | "allow_connections"
-            | "connection" | "is_template" | "strategy" | "collation_version" | "oid" => {}
+            | "is_template" | "strategy" | "collation_version" | "oid" => {}
             _ => {
                 let message = format!("option \"{option}\" not recognized");
                 return Err(SqlError::new(SqlState::SYNTAX, message));
@@ -592,6 +604,21 @@ fn create_database(words: &mut Words<'_>) -> Result<Kind, SqlError> {
 pub(super) fn alter_database(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     words.expect(&["ALTER", "DATABASE"])?;
     let name = words.identifier()?;
+    words.take(&["WITH"]);
+    if words.take(&["CONNECTION", "LIMIT"]) {
+        words.take_token(&Token::Eq);
+        let limit = super::rights::connection_limit(words)?;
+        words.expect_end()?;
+        let change = rights::Change::ConnectionLimit {
+            database: name,
+            limit,
+        };
+        let tag = "ALTER DATABASE";
+        return Ok(Kind::Rights(Box::new(super::RightsStatement {
+            tag,
+            change,
+        })));
+    }
     if !words.take(&["SET"]) {
         return Err(words.unsupported("ALTER DATABASE of anything but its protocol"));
     }

@@ -14,7 +14,6 @@ const ABSENT: &[&str] = &[
     "CAST",
     "COLLATION",
     "CONVERSION",
-    "DOMAIN",
     "EVENT",
     "EXTENSION",
     "FUNCTION",
@@ -35,7 +34,6 @@ const ABSENT: &[&str] = &[
     "TEXT",
     "TRANSFORM",
     "TRIGGER",
-    "TYPE",
 ];
 
 /// A statement that begins with COMMENT.
@@ -91,6 +89,10 @@ fn subject(words: &mut Words<'_>) -> Result<(Option<String>, Subject), SqlError>
             return Err(words.unsupported("COMMENT ON CONSTRAINT ON DOMAIN"));
         }
         return Ok((None, Subject::Constraint(own_name(words)?, constraint)));
+    }
+    if let Some(kind) = words.take_any(&["TYPE", "DOMAIN"]) {
+        let kind = kind.to_ascii_lowercase();
+        return Ok((None, Subject::Type(kind, own_name(words)?)));
     }
     if words.take(&["MATERIALIZED", "VIEW"]) {
         return of_kind(words, "materialized view");

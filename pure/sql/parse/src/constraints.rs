@@ -5,6 +5,8 @@
 
 use super::Kind;
 use super::comment::name;
+use super::identity::IdentityAction;
+use super::idle::Idle;
 use super::source::Source;
 use super::words::Words;
 use base::{SqlError, SqlState};
@@ -25,6 +27,14 @@ pub struct Marks {
     pub expressions: Vec<(Location, bool)>,
     /// SEQUENCE NAME of the identity that is added.
     pub sequence: Option<String>,
+    /// Places of columns of which the tree has DROP DEFAULT instead of these actions.
+    pub identities: Vec<(Location, IdentityAction)>,
+    /// Places of names of which the tree has DROP CONSTRAINT instead of these actions.
+    pub idle: Vec<(Location, Idle)>,
+    /// Places of the names of columns that are UNIQUE NULLS NOT DISTINCT.
+    nulls_equal: Vec<Location>,
+    /// COLLATE behind the types of columns, by the places of their names.
+    collations: Vec<(Location, ast::ObjectName)>,
 }
 
 impl Marks {
@@ -40,6 +50,33 @@ impl Marks {
     pub fn drops_expression(&self, column: &ast::Ident) -> Option<bool> {
         let mut all = self.expressions.iter();
         all.find_map(|(place, if_exists)| (*place == column.span.start).then_some(*if_exists))
+    }
+}
+
+impl Marks {
+    /// What DROP DEFAULT of this column means of its identity.
+    pub fn identity(&self, column: &ast::Ident) -> Option<&IdentityAction> {
+        let mut all = self.identities.iter();
+        all.find_map(|(place, action)| (*place == column.span.start).then_some(action))
+    }
+}
+
+impl Marks {
+    /// What DROP CONSTRAINT of this name stands for.
+    pub fn idle(&self, name: &ast::Ident) -> Option<&Idle> {
+        let mut all = self.idle.iter();
+        all.find_map(|(place, idle)| (*place == name.span.start).then_some(idle))
+    }
+
+    /// The collation that ALTER COLUMN .. TYPE gives this column.
+    pub fn collation(&self, column: &ast::Ident) -> Option<&ast::ObjectName> {
+        let mut all = self.collations.iter();
+        all.find_map(|(place, name)| (*place == column.span.start).then_some(name))
+    }
+
+    /// Whether UNIQUE of this column is NULLS NOT DISTINCT.
+    pub fn has_equal_nulls(&self, column: &ast::Ident) -> bool {
+        self.nulls_equal.contains(&column.span.start)
     }
 }
 
@@ -166,6 +203,10 @@ impl Reader<'_> {
             } else if depth == wanted && self.is(0, "NO") && self.is(1, "INHERIT") {
                 let message = "NO INHERIT is not supported".into();
                 return Err(self.refused(self.at, message));
+            } else if self.is_alter && depth == 0 && self.is(0, "COLLATE") {
+                self.collation(element);
+            } else if depth == wanted && self.is(0, "UNIQUE") && self.is(1, "NULLS") {
+                self.unique(element);
             } else if depth == wanted && self.is(0, "NOT") && self.is(1, "VALID") {
                 self.not_valid(element)?;
             } else if self.is_alter && depth == 0 && self.is(0, "VALIDATE") {
@@ -220,6 +261,61 @@ impl Reader<'_> {
         }
         self.at += 2;
         Ok(())
+    }
+
+    /// `COLLATE name` behind the type of ALTER COLUMN, which the library does not know there.
+    fn collation(&mut self, element: usize) {
+        let last = |word: &str| {
+            (element..self.at)
+                .rev()
+                .find(|at| is_word(self.tokens, *at, word))
+        };
+        let (altered, typed) = (last("ALTER"), last("TYPE"));
+        let (Some(altered), Some(typed)) = (altered, typed) else {
+            return self.keep();
+        };
+        if last("USING").is_some() || typed < altered {
+            return self.keep();
+        }
+        let column = altered + 1 + usize::from(is_word(self.tokens, altered + 1, "COLUMN"));
+        let mut words = Words::new(self.tokens, self.source);
+        words.at = self.at + 1;
+        let (Ok(parts), Some(column)) = (name(&mut words), self.tokens.get(column)) else {
+            return self.keep();
+        };
+        let parts = parts
+            .into_iter()
+            .map(|part| ast::Ident::with_quote('"', part));
+        let named = ast::ObjectName::from(parts.collect::<Vec<_>>());
+        self.marks.collations.push((column.span.start, named));
+        self.at = words.at;
+    }
+
+    /// `UNIQUE NULLS [NOT] DISTINCT` of a column; the library knows it of a list of columns.
+    fn unique(&mut self, element: usize) {
+        self.keep();
+        let not = self.is(1, "NOT");
+        let end = self.at + if not { 3 } else { 2 };
+        let is_distinct = is_word(self.tokens, end - 1, "DISTINCT");
+        let behind = self.tokens.get(end).map(|token| &token.token);
+        if !is_distinct || behind == Some(&Token::LParen) {
+            return;
+        }
+        let mut name = element;
+        if self.is_alter {
+            let adds = (element..self.at).find(|at| is_word(self.tokens, *at, "ADD"));
+            name = adds.map_or(element, |at| at + 1);
+            for words in [&["COLUMN"][..], &["IF", "NOT", "EXISTS"]] {
+                let mut all = words.iter().enumerate();
+                if all.all(|(i, word)| is_word(self.tokens, name + i, word)) {
+                    name += words.len();
+                }
+            }
+        }
+        if let Some(token) = self.tokens.get(name).filter(|_| not) {
+            self.marks.nulls_equal.push(token.span.start);
+        }
+        self.at = end;
     }
 
     /// NOT VALID of the constraint whose element of the list begins at `element`. A new table has

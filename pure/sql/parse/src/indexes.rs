@@ -33,6 +33,27 @@ pub(super) fn is_create_index(tokens: &[TokenWithSpan]) -> bool {
             || (is_word(tokens, 1, "UNIQUE") && is_word(tokens, 2, "INDEX")))
 }
 
+/// Refuses the parameters of how an index is stored.
+///
+/// # Errors
+/// 0A000.
+pub(super) fn refuse_parameters(source: &Source, tokens: &[TokenWithSpan]) -> Result<(), SqlError> {
+    let mut depth = 0usize;
+    for (at, token) in tokens.iter().enumerate() {
+        match token.token {
+            Token::LParen if depth == 0 && at > 0 && is_word(tokens, at - 1, "WITH") => {
+                let error = super::unsupported("a storage parameter of an index");
+                let place = source.position(token.span.start);
+                return Err(error.hint("Leave it out.").at(place));
+            }
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// The tokens without operator classes, and the classes of the columns.
 ///
 /// # Errors

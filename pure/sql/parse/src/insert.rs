@@ -26,6 +26,84 @@ pub struct InsertWords {
     /// `ON CONFLICT (expressions, columns)`, which the tree then has without a target; `None`: the
     /// target is in the tree.
     pub index_keys: Option<Vec<ast::Expr>>,
+    /// What of each column is set; none: all of it. Empty: all of all columns.
+    pub parts: Vec<Vec<ast::AccessExpr>>,
+}
+
+/// Leaves the names of the columns in the tokens of an INSERT, whose list has parts of columns:
+/// `(a[1], c.f)`.
+///
+/// # Errors
+/// 42601 for what is no part of a column.
+pub(super) fn without_parts(
+    source: &Source,
+    tokens: &[TokenWithSpan],
+) -> Result<TakenOut<Vec<Vec<ast::AccessExpr>>>, SqlError> {
+    let is_paren = |token: &TokenWithSpan| token.token == Token::LParen;
+    let Some(open) = tokens.iter().position(is_paren) else {
+        return Ok(None);
+    };
+    let is_name = |token: &TokenWithSpan| matches!(token.token, Token::Word(_) | Token::Period);
+    let begins = |at: usize| STARTS.iter().any(|word| is_word(tokens, at, word));
+    if !tokens[..open].iter().all(is_name) || (3..=open + 1).any(begins) {
+        return Ok(None);
+    }
+    let mut depth = 0usize;
+    let close = tokens[open..].iter().position(|token| {
+        match token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    });
+    let Some(close) = close.map(|behind| open + behind) else {
+        return Ok(None);
+    };
+    let inside = &tokens[open + 1..close];
+    let is_part = |token: &TokenWithSpan| matches!(token.token, Token::LBracket | Token::Period);
+    if inside.first().is_none_or(is_paren) || !inside.iter().any(is_part) {
+        return Ok(None);
+    }
+    let mut kept = tokens[..=open].to_vec();
+    let mut parts = Vec::new();
+    for (i, piece) in super::commands::split_commas(inside)
+        .into_iter()
+        .enumerate()
+    {
+        let Some(name) = piece.first() else {
+            return Err(source.unexpected(tokens.get(close)));
+        };
+        parts.push(chain(source, piece)?);
+        if i > 0 {
+            kept.push(TokenWithSpan::new(Token::Comma, name.span));
+        }
+        kept.push(name.clone());
+    }
+    kept.extend_from_slice(&tokens[close..]);
+    Ok(Some((kept, parts)))
+}
+
+/// What begins the rows of an INSERT.
+const STARTS: [&str; 6] = ["VALUES", "SELECT", "WITH", "TABLE", "OVERRIDING", "DEFAULT"];
+
+/// The fields and subscripts behind the name of a column.
+fn chain(source: &Source, piece: &[TokenWithSpan]) -> Result<Vec<ast::AccessExpr>, SqlError> {
+    let fields = |names: Vec<ast::Ident>| {
+        let names = names.into_iter().skip(1);
+        names.map(|name| ast::AccessExpr::Dot(ast::Expr::Identifier(name)))
+    };
+    let wrong = || source.unexpected(piece.first());
+    match with_library(source, piece, |parser| parser.parse_expr())? {
+        ast::Expr::Identifier(_) => Ok(Vec::new()),
+        ast::Expr::CompoundIdentifier(names) => Ok(fields(names).collect()),
+        ast::Expr::CompoundFieldAccess { root, access_chain } => match *root {
+            ast::Expr::Identifier(_) => Ok(access_chain),
+            ast::Expr::CompoundIdentifier(names) => Ok(fields(names).chain(access_chain).collect()),
+            _ => Err(wrong()),
+        },
+        _ => Err(wrong()),
+    }
 }
 
 /// The tokens that are left, and what was taken out of them.

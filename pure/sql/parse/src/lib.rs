@@ -5,6 +5,7 @@
 
 extern crate alloc;
 
+pub mod absent;
 mod call;
 mod commands;
 mod comment;
@@ -12,10 +13,13 @@ mod constraints;
 pub mod copy;
 mod cursors;
 mod dialect;
+mod domains;
 mod enums;
 mod explain;
 mod expression;
 pub mod grouping;
+mod identity;
+mod idle;
 mod indexes;
 mod insert;
 mod joins;
@@ -24,16 +28,27 @@ mod lexer;
 mod like;
 mod maintenance;
 mod merge;
+mod named_arguments;
+pub mod normal;
+mod objects;
 mod operand;
 mod options;
+pub mod parts;
+mod policies;
 pub mod ranked;
+mod recursion;
+mod refused;
 mod relations;
 mod rights;
+mod routines;
+mod scales;
 mod schemas;
 pub mod session;
 pub mod shape;
 pub mod show;
+mod simplified;
 mod source;
+mod spans;
 pub mod stack;
 mod table_as;
 mod tables;
@@ -47,23 +62,35 @@ mod words;
 
 pub use commands::{CopySource, CopyStatement, DatabaseOptions, ShowWhat};
 pub use constraints::{AlterStatement, Constraints, Marks};
-pub use enums::EnumStatement;
-pub use explain::ExplainOptions;
+pub use domains::{DomainCreate, DomainStatement, DomainWords};
+pub use enums::{AttributeAction, AttributeWords, CompositeStatement, EnumStatement};
+pub use explain::{ExplainFormat, ExplainOptions};
+pub use identity::IdentityAction;
+pub use idle::{Idle, Named as IdleOf};
 pub use indexes::{IndexStatement, OperatorClass};
 pub use insert::{InsertWords, Overriding};
 pub use like::Like;
 pub use merge::{MergeAction, MergeStatement, MergeWhen};
+pub use named_arguments::placed_of as placed;
+pub use policies::{PolicyParts, PolicyStatement, PolicyWords};
+pub use recursion::{Cycle, Recursion, Search, recursion};
 pub use relations::{AlterRelation, RelationChange, SequenceWords};
 pub use rights::RightsStatement;
+pub use routines::{
+    RoutineArgument, RoutineBody, RoutineCreate, RoutineName, RoutineOptions, RoutineReturns,
+    RoutineStatement,
+};
 pub use schemas::SchemaStatement;
 pub use source::Source;
-pub use table_as::{TableAs, ViewDrop};
+pub use table_as::{StoredStatement, TableAs, ViewDrop};
+pub use tables::{Lifetime, OnCommit};
 pub use views::{Edit, ViewRename, ViewStatement};
 pub use with::{WithQuery, WithStatement, not_at_top};
 pub use words::fold;
 
 use crate::session::SessionCommand;
 use base::{SqlError, SqlState};
+use simplified::simplified;
 use source::Walk;
 use sqlparser::ast;
 use sqlparser::keywords::Keyword;
@@ -100,6 +127,7 @@ struct Parsed {
     end: usize,
     kind: Kind,
     parameters: u32,
+    alone: Option<&'static str>,
 }
 
 /// Kinds of statements by the parser that reads them.
@@ -121,7 +149,15 @@ pub enum Kind {
     DropViews(Box<ViewDrop>),
     /// CREATE, ALTER and DROP TYPE.
     Enum(Box<EnumStatement>),
+    /// CREATE, ALTER and DROP DOMAIN.
+    Domain(Box<DomainStatement>),
     CreateTableAs(Box<TableAs>),
+    /// Functions and procedures.
+    Routine(Box<RoutineStatement>),
+    /// CALL of a procedure.
+    Call(Box<ast::Function>),
+    /// Materialized views that are there.
+    Stored(Box<StoredStatement>),
     CreateDatabase {
         name: String,
         options: DatabaseOptions,
@@ -138,6 +174,8 @@ pub enum Kind {
     Comment(Box<Comment>),
     /// Roles, owners and privileges.
     Rights(Box<RightsStatement>),
+    /// Row security.
+    Policy(Box<PolicyStatement>),
     /// Schemas, and SET SCHEMA of what is in one.
     Schema(Box<SchemaStatement>),
     Session(SessionCommand),
@@ -159,10 +197,49 @@ pub enum Kind {
         statement: Statement,
     },
     Nothing(&'static str),
-    /// VACUUM and the like, by their tag, with what they name.
-    Maintenance(&'static str, Vec<Named>),
+    /// DROP of objects of kinds that there are none of.
+    Absent(Box<absent::Absent>),
+    /// LOCK TABLE.
+    Lock(LockTables),
+    /// VACUUM and ANALYZE.
+    Upkeep(Upkeep),
+    /// REINDEX.
+    Reindex(Reindex),
     /// SET CONSTRAINTS.
     Constraints(Constraints),
+}
+
+/// REINDEX.
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub struct Reindex {
+    /// INDEX, TABLE, SCHEMA, DATABASE or SYSTEM.
+    pub of: &'static str,
+    /// CONCURRENTLY
+    pub concurrently: bool,
+    /// The name by its parts.
+    pub named: Vec<String>,
+}
+
+/// VACUUM, ANALYZE or both.
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub struct Upkeep {
+    pub vacuums: bool,
+    pub analyzes: bool,
+    /// Whether the client is told of each table.
+    pub verbose: bool,
+    /// What it names; empty: all tables.
+    pub named: Vec<Named>,
+}
+
+/// LOCK TABLE.
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub struct LockTables {
+    pub mode: catalog::TableLock,
+    pub nowait: bool,
+    pub tables: Vec<Named>,
 }
 
 /// A table, and columns of it, that must exist.
@@ -192,6 +269,9 @@ pub struct TableStatement {
     pub table: ast::CreateTable,
     pub partition: Vec<String>,
     pub replicated: bool,
+    /// Storage parameters that have no effect.
+    pub idle: Vec<String>,
+    pub lifetime: Lifetime,
     pub marks: Marks,
     /// LIKE among the columns.
     pub likes: Vec<Like>,
@@ -210,6 +290,7 @@ impl Statement {
             end: 0,
             kind: Kind::Nothing(""),
             parameters: 0,
+            alone: None,
         }))
     }
     /// The statement's own text, without the semicolon.
@@ -219,6 +300,10 @@ impl Statement {
     /// The highest parameter number `$n` in the text.
     pub fn parameters(&self) -> u32 {
         self.0.parameters
+    }
+    /// What it is called if no transaction block can have it (CREATE INDEX CONCURRENTLY).
+    pub fn alone(&self) -> Option<&'static str> {
+        self.0.alone
     }
     /// Whether both are the same object, parsed once.
     pub fn is(&self, other: &Statement) -> bool {
@@ -234,6 +319,35 @@ impl Statement {
     /// What kind of statement it is, with its parts.
     pub fn kind(&self) -> &Kind {
         &self.0.kind
+    }
+    /// Whether it makes something that goes with its session: it says TEMPORARY, or `pg_temp`.
+    pub fn makes_temporary(&self) -> bool {
+        let is_own = |parts: &[String]| parts.first().is_some_and(|first| first == "pg_temp");
+        let is_own_name = |name: &ast::ObjectName| {
+            let first = name.0.first().and_then(|part| part.as_ident());
+            name.0.len() > 1
+                && first.is_some_and(|first| {
+                    fold(&first.value, first.quote_style.is_some()) == "pg_temp"
+                })
+        };
+        match self.kind() {
+            Kind::CreateTable(made) => made.lifetime.temporary || is_own_name(&made.table.name),
+            Kind::CreateTableAs(made) => made.lifetime.temporary || is_own(&made.name),
+            Kind::CreateView(made) => made.temporary || is_own(&made.name),
+            Kind::Sql(statement) => match statement.as_ref() {
+                ast::Statement::CreateSequence {
+                    temporary,
+                    if_not_exists: _,
+                    name,
+                    data_type: _,
+                    sequence_options: _,
+                    owned_by: _,
+                } => *temporary || is_own_name(name),
+                _ => false,
+            },
+            Kind::Explain { statement, .. } => statement.makes_temporary(),
+            _ => false,
+        }
     }
     /// The text that it is a part of.
     pub fn source(&self) -> &Source {
@@ -269,7 +383,7 @@ pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
     let tokens = lexer::tokens(&source)?;
     let mut statements = Vec::new();
     let mut walk = Walk::new(&source.0);
-    for piece in tokens.split(|token| token.token == Token::SemiColon) {
+    for piece in routines::pieces(&tokens) {
         let (Some(first), Some(last)) = (piece.first(), piece.last()) else {
             continue;
         };
@@ -290,18 +404,32 @@ fn one(
     let tokens = bracketed.as_deref().unwrap_or(tokens);
     let grouped = joins::grouped(source, tokens)?;
     let tokens = grouped.as_deref().unwrap_or(tokens);
+    let scaled = scales::scaled(tokens);
+    let tokens = scaled.as_deref().unwrap_or(tokens);
+    let recursive = recursion::marked(source, tokens)?;
+    let tokens = recursive.as_deref().unwrap_or(tokens);
+    let spanned = spans::plain(source, tokens)?;
+    let tokens = spanned.as_deref().unwrap_or(tokens);
+    let parted = parts::marked(source, tokens)?;
+    let tokens = parted.as_deref().unwrap_or(tokens);
     let marked = windows::marked(tokens);
     let tokens = marked.as_deref().unwrap_or(tokens);
     let parameters = check_shape(source, tokens)?;
     let mut words = Words::new(tokens, source);
-    let kind = match commands::parse(&mut words)? {
-        Some(kind) => kind,
-        None => library(source, tokens)?,
+    let kind = match commands::parse(&mut words) {
+        Ok(Some(kind)) => Ok(kind),
+        Ok(None) => library(source, tokens),
+        Err(error) => Err(error),
     };
+    let kind = kind.map_err(|error| match error.state() == SqlState::SYNTAX {
+        true => refused::instead(source, tokens).unwrap_or(error),
+        false => error,
+    })?;
     Ok(Statement(Arc::new(Parsed {
         source: source.clone(),
         start,
         end,
+        alone: maintenance::alone(&kind, tokens),
         kind,
         parameters,
     })))
@@ -402,69 +530,6 @@ fn is_name(tokens: &[TokenWithSpan], at: usize) -> bool {
     }
 }
 
-/// Words that the library does not know, put otherwise: `FOR NO KEY UPDATE`, `FOR KEY SHARE`,
-/// `OVERRIDING ... VALUE`, `TABLE name`, options of sequences in any order.
-///
-/// # Errors
-/// Those of [`tail::ordered`].
-fn simplified(
-    source: &Source,
-    tokens: &[TokenWithSpan],
-) -> Result<(Vec<TokenWithSpan>, Option<Overriding>), SqlError> {
-    let tokens = &tail::ordered(source, options::reordered(tokens))?;
-    let is = |at: usize, word: &str| {
-        matches!(tokens.get(at).map(|token| &token.token), Some(Token::Word(found))
-            if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
-    };
-    let mut kept = Vec::with_capacity(tokens.len());
-    let mut overriding = None;
-    let mut at = 0;
-    let side = |at: usize| {
-        let words = ["UNION", "INTERSECT", "EXCEPT", "ALL", "DISTINCT"];
-        at == 0 || words.iter().any(|word| is(at - 1, word))
-    };
-    while at < tokens.len() {
-        if is(at, "TABLE") && side(at) {
-            for token in [word("SELECT"), Token::Mul, word("FROM")] {
-                kept.push(TokenWithSpan::new(token, tokens[at].span));
-            }
-            at += 1;
-        } else if is(at, "FOR") && is(at + 1, "NO") && is(at + 2, "KEY") && is(at + 3, "UPDATE") {
-            kept.push(tokens[at].clone());
-            at += 3;
-        } else if is(at, "FOR") && is(at + 1, "KEY") && is(at + 2, "SHARE") {
-            kept.push(tokens[at].clone());
-            at += 2;
-        } else if is(at, "ONLY") && at > 0 && has_children(&tokens[at - 1], tokens.get(at + 1)) {
-            at += 1;
-        } else if is(at, "OVERRIDING") && is(at + 2, "VALUE") {
-            overriding = match (is(at + 1, "SYSTEM"), is(at + 1, "USER")) {
-                (true, _) => Some(Overriding::System),
-                (_, true) => Some(Overriding::User),
-                _ => None,
-            };
-            at += 3;
-        } else {
-            kept.push(tokens[at].clone());
-            at += 1;
-        }
-    }
-    Ok((kept, overriding))
-}
-
-/// Whether ONLY between two tokens leaves out the children of a table. There are none.
-fn has_children(before: &TokenWithSpan, behind: Option<&TokenWithSpan>) -> bool {
-    let table = matches!(behind, Some(token) if matches!(token.token, Token::Word(_)));
-    let places = [
-        Keyword::FROM,
-        Keyword::UPDATE,
-        Keyword::JOIN,
-        Keyword::USING,
-    ];
-    let place = matches!(&before.token, Token::Word(word) if places.contains(&word.keyword));
-    table && place
-}
-
 fn word(text: &str) -> Token {
     Token::make_keyword(text)
 }
@@ -474,29 +539,10 @@ fn library(source: &Source, tokens: &[TokenWithSpan]) -> Result<Kind, SqlError> 
     if let Some(Token::Word(word)) = first
         && word.keyword == Keyword::ALTER
     {
-        relations::check_actions(&mut Words::new(tokens, source))?;
-        let (tokens, sequence) = options::without_name(source, tokens)?;
-        let constraints::Simplified { tokens, mut marks } =
-            constraints::simplified(source, &tokens)?;
-        marks.sequence = sequence;
-        let (tokens, _) = simplified(source, &tokens)?;
-        let tokens = options::reordered(&tokens);
-        let statement = with_library(source, &tokens, |parser| parser.parse_statement())?;
-        let is_table =
-            matches!(&tokens[1].token, Token::Word(word) if word.keyword == Keyword::TABLE);
-        return Ok(match is_table {
-            true => Kind::AlterTable(Box::new(AlterStatement { statement, marks })),
-            false => Kind::Sql(Box::new(statement)),
-        });
+        return alter(source, tokens);
     }
     if indexes::is_create_index(tokens) {
-        let (tokens, classes) = indexes::without_classes(source, tokens)?;
-        let (tokens, _) = simplified(source, &tokens)?;
-        let statement = with_library(source, &tokens, |parser| parser.parse_statement())?;
-        return Ok(Kind::CreateIndex(Box::new(IndexStatement {
-            statement,
-            classes,
-        })));
+        return create_index(source, tokens);
     }
     let (mut tokens, overriding) = simplified(source, tokens)?;
     let mut index_condition = None;
@@ -504,6 +550,12 @@ fn library(source: &Source, tokens: &[TokenWithSpan]) -> Result<Kind, SqlError> 
         && let Some((kept, condition)) = insert::without_condition(source, &tokens)?
     {
         (tokens, index_condition) = (kept, Some(condition));
+    }
+    let mut parts = Vec::new();
+    if constraints::is_word(&tokens, 0, "INSERT")
+        && let Some((kept, found)) = insert::without_parts(source, &tokens)?
+    {
+        (tokens, parts) = (kept, found);
     }
     let mut index_keys = None;
     if constraints::is_word(&tokens, 0, "INSERT")
@@ -516,15 +568,62 @@ fn library(source: &Source, tokens: &[TokenWithSpan]) -> Result<Kind, SqlError> 
         Ok(()) => error,
         Err(misplaced) => misplaced,
     })?;
-    if overriding.is_none() && index_condition.is_none() && index_keys.is_none() {
+    let plain = index_condition.is_none() && index_keys.is_none() && parts.is_empty();
+    if overriding.is_none() && plain {
         return Ok(Kind::Sql(Box::new(statement)));
     }
     let words = InsertWords {
         overriding,
         index_condition,
         index_keys,
+        parts,
     };
     Ok(Kind::Insert(Box::new(statement), Box::new(words)))
+}
+
+fn alter(source: &Source, tokens: &[TokenWithSpan]) -> Result<Kind, SqlError> {
+    if constraints::is_word(tokens, 2, "ALL") && constraints::is_word(tokens, 3, "IN") {
+        return Err(tables::all_in_tablespace(&mut Words::new(tokens, source)));
+    }
+    let plain = tables::without_tablespace(source, tokens)?;
+    let tokens = plain.as_deref().unwrap_or(tokens);
+    let (tokens, identities) = identity::without_identity(source, tokens)?;
+    let (tokens, idle) = idle::without_idle(source, &tokens)?;
+    relations::check_actions(&mut Words::new(&tokens, source))?;
+    let (tokens, sequence) = options::without_name(source, &tokens)?;
+    let constraints::Simplified { tokens, mut marks } = constraints::simplified(source, &tokens)?;
+    marks.sequence = sequence;
+    marks.identities = identities;
+    marks.idle = idle;
+    let (tokens, _) = simplified(source, &tokens)?;
+    let tokens = options::reordered(&tokens);
+    let statement = with_library(source, &tokens, |parser| parser.parse_statement())?;
+    let is_table = matches!(&tokens[1].token, Token::Word(word) if word.keyword == Keyword::TABLE);
+    Ok(match is_table {
+        true => Kind::AlterTable(Box::new(AlterStatement { statement, marks })),
+        false => Kind::Sql(Box::new(statement)),
+    })
+}
+
+fn create_index(source: &Source, tokens: &[TokenWithSpan]) -> Result<Kind, SqlError> {
+    let mut all = tokens.to_vec();
+    if let Some(on) = (0..all.len()).find(|at| constraints::is_word(&all, *at, "ON"))
+        && constraints::is_word(&all, on + 1, "ONLY")
+    {
+        // There are no children to leave out.
+        all.remove(on + 1);
+    }
+    let tokens = all.as_slice();
+    let plain = tables::without_tablespace(source, tokens)?;
+    let tokens = plain.as_deref().unwrap_or(tokens);
+    indexes::refuse_parameters(source, tokens)?;
+    let (tokens, classes) = indexes::without_classes(source, tokens)?;
+    let (tokens, _) = simplified(source, &tokens)?;
+    let statement = with_library(source, &tokens, |parser| parser.parse_statement())?;
+    Ok(Kind::CreateIndex(Box::new(IndexStatement {
+        statement,
+        classes,
+    })))
 }
 
 /// Runs one of the library's parsers over all of `tokens`.

@@ -2,7 +2,9 @@
 
 use super::expression::{Expressions, Parsed};
 use super::grouping;
+use base::spans::SpanField;
 use functions::keywords::{is_reserved, may_name_function, no_function};
+use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
     AccessExpr, Array, CaseWhen, CastKind, DataType, DateTimeField, Expr as Ast, Ident, Interval,
     ObjectName, Query, Subscript, Value,
@@ -28,6 +30,7 @@ impl Expressions<'_, '_> {
                 self.accessed(parameter)
             }
             Token::LParen => self.parenthesis(),
+            token if *token == super::parts::MARK => self.part(),
             _ => self.unexpected(),
         }
     }
@@ -251,7 +254,10 @@ impl Expressions<'_, '_> {
                     Token::Word(_) => {
                         access_chain.push(AccessExpr::Dot(Ast::Identifier(self.ident())));
                     }
-                    Token::Mul => return self.unsupported("a whole row as a value"),
+                    Token::Mul => {
+                        let star = AttachedToken(self.next());
+                        access_chain.push(AccessExpr::Dot(Ast::Wildcard(star)));
+                    }
                     _ => return self.unexpected(),
                 }
             } else if access_chain.is_empty() {
@@ -263,6 +269,17 @@ impl Expressions<'_, '_> {
                 });
             }
         }
+    }
+
+    /// The subscripts of an assignment and its value, which follow the mark.
+    fn part(&mut self) -> Parsed {
+        self.skip();
+        let mut access_chain = Vec::new();
+        while self.take_token(&Token::LBracket) {
+            access_chain.push(AccessExpr::Subscript(self.subscript()?));
+        }
+        let value = Box::new(self.whole()?);
+        Ok(super::parts::set(value, access_chain))
     }
 
     /// What stands between brackets; the opening one was taken.
@@ -457,46 +474,71 @@ impl Expressions<'_, '_> {
 
     /// `INTERVAL 'text' [fields]`; the word may be a column's name, too.
     fn interval(&mut self) -> Parsed {
-        if *self.peek_at(1) == Token::LParen {
-            return self.unsupported("the precision of an interval");
-        }
-        if !is_string(self.peek_at(1)) {
+        let leading_precision = match self.peek_at(1) {
+            Token::LParen if is_string(self.peek_at(4)) => self.digits_at(1),
+            _ => None,
+        };
+        let text = if leading_precision.is_some() { 4 } else { 1 };
+        if !is_string(self.peek_at(text)) {
             return self.name();
         }
-        self.skip();
+        (0..text).for_each(|_| self.skip());
         let value = Box::new(self.literal());
-        let leading_field = self.interval_field();
-        let mut last_field = None;
-        if leading_field.is_some() && self.take("TO") {
-            last_field = self.interval_field();
-            if last_field.is_none() {
-                return self.unexpected();
-            }
+        let first = match leading_precision {
+            None => self.interval_field(),
+            Some(_) => None,
+        };
+        let mut last = None;
+        if let Some((first, _)) = first
+            && self.take("TO")
+        {
+            last = match self.field_here() {
+                Some(last) if super::spans::is_range(first, last.0) => self.interval_field(),
+                _ => return self.unexpected(),
+            };
         }
-        if *self.peek() == Token::LParen && leading_field.is_some() {
-            return self.unsupported("the precision of an interval");
+        let mut digits = None;
+        if let Some((SpanField::Second, _)) = last.as_ref().or(first.as_ref()) {
+            digits = self.digits_at(0);
+            (0..digits.map_or(0, |_| 3)).for_each(|_| self.skip());
         }
         Ok(Ast::Interval(Interval {
             value,
-            leading_field,
-            leading_precision: None,
-            last_field,
-            fractional_seconds_precision: None,
+            leading_field: first.map(|(_, field)| field),
+            leading_precision,
+            last_field: last.map(|(_, field)| field),
+            fractional_seconds_precision: digits,
         }))
     }
 
-    fn interval_field(&mut self) -> Option<DateTimeField> {
-        let field = match self.keyword_at(0) {
-            Keyword::YEAR => DateTimeField::Year,
-            Keyword::MONTH => DateTimeField::Month,
-            Keyword::DAY => DateTimeField::Day,
-            Keyword::HOUR => DateTimeField::Hour,
-            Keyword::MINUTE => DateTimeField::Minute,
-            Keyword::SECOND => DateTimeField::Second,
+    /// The number of `(digits)` that stands so many tokens ahead.
+    fn digits_at(&self, ahead: usize) -> Option<u64> {
+        let is_group =
+            *self.peek_at(ahead) == Token::LParen && *self.peek_at(ahead + 2) == Token::RParen;
+        match self.peek_at(ahead + 1) {
+            Token::Number(digits, _) if is_group => digits.parse().ok(),
+            _ => None,
+        }
+    }
+
+    fn interval_field(&mut self) -> Option<(SpanField, DateTimeField)> {
+        let field = self.field_here();
+        if field.is_some() {
+            self.skip();
+        }
+        field
+    }
+
+    fn field_here(&self) -> Option<(SpanField, DateTimeField)> {
+        Some(match self.keyword_at(0) {
+            Keyword::YEAR => (SpanField::Year, DateTimeField::Year),
+            Keyword::MONTH => (SpanField::Month, DateTimeField::Month),
+            Keyword::DAY => (SpanField::Day, DateTimeField::Day),
+            Keyword::HOUR => (SpanField::Hour, DateTimeField::Hour),
+            Keyword::MINUTE => (SpanField::Minute, DateTimeField::Minute),
+            Keyword::SECOND => (SpanField::Second, DateTimeField::Second),
             _ => return None,
-        };
-        self.skip();
-        Some(field)
+        })
     }
 }
 

@@ -16,6 +16,37 @@ pub struct RightsStatement {
 }
 
 impl super::Statement {
+    /// Its text with stars in place of passwords; if one is written in an unusual way, a sentence
+    /// in place of the text.
+    pub fn without_passwords(&self) -> String {
+        if !self.has_password() {
+            return self.text().into();
+        }
+        let source = self.source();
+        let tokens = super::lexer::tokens(source).unwrap_or_default();
+        let mut edits = Vec::new();
+        let mut walk = super::source::Walk::new(&source.0);
+        for pair in tokens.windows(2) {
+            let [word, value] = pair else { continue };
+            let is_option = matches!(&word.token, Token::Word(word)
+                if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("password"));
+            if !is_option || !matches!(value.token, Token::EscapedStringLiteral(_)) {
+                continue;
+            }
+            walk.to(value.span.start);
+            if !source.0[walk.byte..].starts_with('\'') {
+                edits.clear();
+                break;
+            }
+            let stars = super::Edit::Literal("'***'".into());
+            edits.push((value.span.start, stars));
+        }
+        match edits.is_empty() {
+            true => "(a statement with a password)".into(),
+            false => self.edited(&edits),
+        }
+    }
+
     /// Whether its text has a password in it.
     pub fn has_password(&self) -> bool {
         match self.kind() {
@@ -39,8 +70,14 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "DROP" if of_role(words) => ("DROP ROLE", drop_roles(words)?),
         "DROP" if words.is(&["DROP", "OWNED"]) => ("DROP OWNED", drop_owned(words)?),
         "REASSIGN" => ("REASSIGN OWNED", reassign(words)?),
-        "GRANT" => grant(words, true)?,
-        "REVOKE" => grant(words, false)?,
+        "GRANT" | "REVOKE" => {
+            let (tag, change, routines) = grant(words, found == "GRANT")?;
+            if let (Change::Grant(grant), Some(of)) = (&change, routines) {
+                words.expect_end()?;
+                return Ok(Some(super::routines::grant_of(of, grant.clone())));
+            }
+            (tag, change)
+        }
         "ALTER" if words.is(&["ALTER", "DEFAULT", "PRIVILEGES"]) => {
             ("ALTER DEFAULT PRIVILEGES", defaults(words)?)
         }
@@ -187,18 +224,7 @@ fn other_option(words: &mut Words<'_>, is_new: bool) -> Result<Option<RoleOption
         return Err(error.hint("There are no replication connections: leave the word out."));
     }
     if words.take(&["CONNECTION", "LIMIT"]) {
-        let text = words.value()?;
-        let limit: i32 = text.parse().map_err(|_| words.unexpected())?;
-        if limit < -1 {
-            let message = format!("invalid connection limit: {limit}");
-            return Err(SqlError::new(SqlState::INVALID_PARAMETER, message));
-        }
-        if limit > -1 {
-            words.at -= 1;
-            let error = words.unsupported("CONNECTION LIMIT of a role");
-            return Err(error.hint("Sessions are limited for each node: leave the words out."));
-        }
-        return Ok(None);
+        return connection_limit(words).map(|limit| Some(RoleOption::ConnectionLimit(limit)));
     }
     if words.is(&["UNENCRYPTED"]) {
         let error = SqlError::new(
@@ -242,6 +268,21 @@ fn other_option(words: &mut Words<'_>, is_new: bool) -> Result<Option<RoleOption
         }
         _ => Err(words.unexpected()),
     }
+}
+
+/// The number behind CONNECTION LIMIT.
+pub(super) fn connection_limit(words: &mut Words<'_>) -> Result<i32, SqlError> {
+    let at = words.at;
+    let text = words.value()?;
+    let limit: i32 = text.parse().map_err(|_| {
+        words.at = at;
+        words.unexpected()
+    })?;
+    if limit < -1 {
+        let message = format!("invalid connection limit: {limit}");
+        return Err(SqlError::new(SqlState::INVALID_PARAMETER, message));
+    }
+    Ok(limit)
 }
 
 fn valid_until(words: &mut Words<'_>) -> Result<RoleOption, SqlError> {
@@ -338,7 +379,10 @@ fn reassign(words: &mut Words<'_>) -> Result<Change, SqlError> {
 /// Privileges with their columns, as words: of a membership each is the name of a role.
 type Listed = Vec<(String, bool, Vec<String>)>;
 
-fn grant(words: &mut Words<'_>, is_grant: bool) -> Result<(&'static str, Change), SqlError> {
+/// A GRANT, and the functions that it names.
+type Granted = (&'static str, Change, Option<Vec<super::RoutineName>>);
+
+fn grant(words: &mut Words<'_>, is_grant: bool) -> Result<Granted, SqlError> {
     words.at += 1;
     let admin_only = !is_grant && words.take(&["ADMIN", "OPTION", "FOR"]);
     let option_only = !is_grant && words.take(&["GRANT", "OPTION", "FOR"]);
@@ -368,11 +412,15 @@ fn grant(words: &mut Words<'_>, is_grant: bool) -> Result<(&'static str, Change)
             roles,
             admin,
         };
-        return Ok((tag, change));
+        return Ok((tag, change, None));
     }
     words.expect(&["ON"])?;
     let privileges = privileges(words, listed)?;
-    let objects = objects(words)?;
+    let routines = super::routines::granted(words)?;
+    let objects = match routines {
+        Some(_) => ObjectNames::Routines(Vec::new()),
+        None => objects(words)?,
+    };
     words.expect(&[if is_grant { "TO" } else { "FROM" }])?;
     let roles = grantees(words)?;
     let option = match is_grant {
@@ -393,7 +441,7 @@ fn grant(words: &mut Words<'_>, is_grant: bool) -> Result<(&'static str, Change)
         option,
         cascade: behavior == Some("CASCADE"),
     };
-    Ok((tag, Change::Grant(grant)))
+    Ok((tag, Change::Grant(grant), routines))
 }
 
 fn granted_by(words: &mut Words<'_>) -> Result<(), SqlError> {
@@ -452,10 +500,7 @@ fn privileges(
 }
 
 /// Kinds of objects that have no privileges here.
-const OTHERS: [&str; 11] = [
-    "FUNCTION",
-    "PROCEDURE",
-    "ROUTINE",
+const OTHERS: [&str; 7] = [
     "LANGUAGE",
     "LARGE",
     "FOREIGN",
@@ -463,7 +508,6 @@ const OTHERS: [&str; 11] = [
     "TYPE",
     "DOMAIN",
     "PARAMETER",
-    "FUNCTIONS",
 ];
 
 fn objects(words: &mut Words<'_>) -> Result<ObjectNames, SqlError> {
@@ -474,8 +518,15 @@ fn objects(words: &mut Words<'_>) -> Result<ObjectNames, SqlError> {
         return Ok(ObjectNames::All(ObjectKind::Sequence, names(words)?));
     }
     if words.is(&["ALL"]) {
-        let error = words.unsupported("GRANT ON ALL FUNCTIONS");
-        return Err(error.hint("Everybody may call all functions."));
+        words.at += 1;
+        let kind = words.take_any(&["FUNCTIONS", "PROCEDURES", "ROUTINES"]);
+        let kind = kind.ok_or_else(|| words.unexpected())?;
+        words.expect(&["IN", "SCHEMA"])?;
+        return Ok(ObjectNames::AllRoutines {
+            functions: kind != "PROCEDURES",
+            procedures: kind != "FUNCTIONS",
+            schemas: names(words)?,
+        });
     }
     if words.take(&["SEQUENCE"]) {
         return Ok(ObjectNames::Sequences(relations(words)?));
@@ -490,7 +541,9 @@ fn objects(words: &mut Words<'_>) -> Result<ObjectNames, SqlError> {
         |kind: &&&str| words.is_at(0, kind) && matches!(words.peek_at(1), Token::Word(_));
     if let Some(kind) = OTHERS.iter().find(is_other) {
         let error = words.unsupported(&format!("GRANT ON {kind}"));
-        return Err(error.hint("Tables, sequences, schemas and databases have privileges."));
+        return Err(
+            error.hint("Tables, sequences, schemas, databases and functions have privileges.")
+        );
     }
     words.take(&["TABLE"]);
     Ok(ObjectNames::Relations(relations(words)?))
@@ -524,12 +577,14 @@ fn defaults(words: &mut Words<'_>) -> Result<Change, SqlError> {
     }
     let privileges = privileges(words, listed)?;
     words.expect(&["ON"])?;
-    let kind = match words.take_any(&["TABLES", "SEQUENCES"]) {
+    let kinds = ["TABLES", "SEQUENCES", "FUNCTIONS", "ROUTINES"];
+    let kind = match words.take_any(&kinds) {
         Some("TABLES") => ObjectKind::Table,
-        Some(_) => ObjectKind::Sequence,
+        Some("SEQUENCES") => ObjectKind::Sequence,
+        Some(_) => ObjectKind::Function,
         None => {
             let error = words.unsupported("ALTER DEFAULT PRIVILEGES of this kind");
-            return Err(error.hint("Tables and sequences have default privileges."));
+            return Err(error.hint("Tables, sequences and functions have default privileges."));
         }
     };
     words.expect(&[if is_grant { "TO" } else { "FROM" }])?;

@@ -2,6 +2,7 @@
 
 use crate::Statement;
 use base::Type;
+use std::sync::Arc;
 
 pub use base::Isolation;
 
@@ -27,6 +28,15 @@ pub struct Declaration {
     pub holds: bool,
     /// The query.
     pub statement: Statement,
+}
+
+/// DO.
+#[derive(Debug)]
+pub struct DoBlock {
+    /// What it does.
+    pub program: Arc<plpgsql::Program>,
+    /// The statement of each text of SQL in it.
+    pub statements: Vec<Statement>,
 }
 
 /// Where FETCH and MOVE go.
@@ -71,6 +81,10 @@ pub enum SessionCommand {
     ShowSetting(Option<String>),
     ShowTransactionCost,
     Discard,
+    DiscardSequences,
+    DiscardTemporary,
+    /// DO in PL/pgSQL.
+    Do(Arc<DoBlock>),
     /// `None`: all.
     Deallocate(Option<String>),
     Prepare {

@@ -138,9 +138,10 @@ shows! {
     /// Bytes of the rows of every key space of every database: number, bytes. Only for the size
     /// functions.
     Sizes: [], AsTheyCome, [index Int8, bytes Int8];
-    /// Rows of the tables of the session's database, about: number of the table, rows. Each shard
-    /// adds a row of NULLs, to show that it has answered.
-    Rows: [], AsTheyCome, [table Int8, rows Int8];
+    /// Rows of the tables of the session's database, about: number of the table, rows, how often
+    /// their values were looked at. Each shard adds a row without a table, to show that it has
+    /// answered; its `version` is 1 if the shard is looking at values.
+    Rows: [], AsTheyCome, [table Int8, rows Int8, version Int8];
     /// What the transaction that ended last in this session has cost.
     TransactionCost: ["TRANSACTION", "COST"], OwnSession, [
         outcome Text, nodes_touched Int4, nodes Int4, shards Int4, messages Int8,
@@ -155,6 +156,19 @@ shows! {
     ];
     /// Counters of each shard.
     ShardCounters: ["SHARD", "COUNTERS"], Sorted, [shard Text, name Text, value Int8];
+    /// What is in the columns of the tables of the session's database: the digests of the crate
+    /// `statistics`. `value` is of any type.
+    Values: [], AsTheyCome, [table Int8, column Int8, what Int8, value Text, number Float8];
+    /// As `Rows`, and an order: to look at the values of all tables.
+    Analyze: [], AsTheyCome, [table Int8, rows Int8, version Int8];
+    /// What statements have cost, by role, database and normal text; for pg_stat_statements.
+    /// `spread` is the sum of the squares of what each time differs from the mean.
+    Statements: [], AsTheyCome, [
+        user Int8, database Int8, id Int8, query Text, calls Int8, rows Int8, total_us Int8,
+        min_us Int8, max_us Int8, spread Float8
+    ];
+    /// An order to forget these costs; no rows.
+    ForgetStatements: [], AsTheyCome, [user Int8];
 }
 
 impl Show {

@@ -9,6 +9,11 @@ use std::sync::Arc;
 pub struct Source(pub Arc<str>);
 
 impl Source {
+    /// Whether both are the same text, read once.
+    pub fn is(&self, other: &Source) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Character position, from 1, of a line and column; 0 if the location is unknown.
     pub fn position(&self, at: Location) -> u32 {
         if at.line == 0 {

@@ -2,6 +2,8 @@
 
 use super::commands::identifiers;
 use super::comment::name;
+use super::tables::{Lifetime, take_on_commit, take_temporary};
+use super::views::ViewRename;
 use super::words::Words;
 use super::{Kind, Statement, nested, parse, tables, unsupported};
 use base::SqlError;
@@ -17,10 +19,30 @@ pub struct TableAs {
     pub columns: Vec<String>,
     pub if_not_exists: bool,
     pub replicated: bool,
+    /// Storage parameters that have no effect.
+    pub idle: Vec<String>,
+    pub lifetime: Lifetime,
+    /// It is a materialized view.
+    pub materialized: bool,
     /// A statement of the kind [`Kind::Sql`].
     pub query: Statement,
     /// `false`: the table stays empty.
     pub with_data: bool,
+}
+
+/// What happens to a materialized view that is there.
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub enum StoredStatement {
+    Refresh {
+        /// The parts of its name.
+        name: Vec<String>,
+        concurrently: bool,
+        /// `false`: nobody may read it then.
+        with_data: bool,
+    },
+    Drop(ViewDrop),
+    Rename(ViewRename),
 }
 
 /// DROP VIEW.
@@ -54,8 +76,15 @@ pub(super) fn create(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
     }
     let start = words.at;
     words.expect(&["CREATE"])?;
+    let mut lifetime = Lifetime {
+        temporary: take_temporary(words),
+        on_commit: None,
+    };
     words.take(&["UNLOGGED"]);
-    words.expect(&["TABLE"])?;
+    let materialized = words.take(&["MATERIALIZED", "VIEW"]);
+    if !materialized {
+        words.expect(&["TABLE"])?;
+    }
     let if_not_exists = words.take(&["IF", "NOT", "EXISTS"]);
     let name = name(words)?;
     let columns = match words.peek() {
@@ -69,15 +98,13 @@ pub(super) fn create(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         },
         _ => Vec::new(),
     };
-    let mut replicated = false;
+    let (mut replicated, mut idle) = (false, Vec::new());
     while !words.take(&["AS"]) {
         if words.take(&["WITH"]) {
-            replicated = tables::options(words)?;
-        } else if words.take(&["WITHOUT", "OIDS"]) {
-        } else if words.take(&["TABLESPACE"]) || words.take(&["USING"]) {
-            words.identifier()?;
-        } else if words.is(&["ON", "COMMIT"]) {
-            return Err(words.unsupported("CREATE TEMPORARY TABLE"));
+            (replicated, idle) = tables::options(words)?;
+        } else if words.take(&["WITHOUT", "OIDS"]) || tables::take_storage(words)? {
+        } else if let Some(on_commit) = take_on_commit(words)? {
+            lifetime.on_commit = Some(on_commit);
         } else {
             return Err(words.unexpected());
         }
@@ -90,6 +117,24 @@ pub(super) fn create(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         return Err(words.unexpected());
     }
     let tokens = &words.tokens[words.at..];
+    let (with_data, kept) = data_clause(words);
+    let query = nested(words.source, &tokens[..tokens.len() - kept])?;
+    Ok(Some(Kind::CreateTableAs(Box::new(TableAs {
+        name,
+        columns,
+        if_not_exists,
+        replicated,
+        idle,
+        lifetime,
+        materialized,
+        query,
+        with_data,
+    }))))
+}
+
+/// Whether the statement does not end with WITH NO DATA; number of tokens of such a clause.
+fn data_clause(words: &Words<'_>) -> (bool, usize) {
+    let tokens = &words.tokens[words.at..];
     let behind = |back: usize, word: &str| {
         let end = Words {
             tokens,
@@ -98,20 +143,11 @@ pub(super) fn create(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         };
         tokens.len() > back && end.is_at(0, word)
     };
-    let (with_data, kept) = match (behind(1, "DATA"), behind(2, "WITH"), behind(2, "NO")) {
+    match (behind(1, "DATA"), behind(2, "WITH"), behind(2, "NO")) {
         (true, true, _) => (true, 2),
         (true, _, true) if behind(3, "WITH") => (false, 3),
         _ => (true, 0),
-    };
-    let query = nested(words.source, &tokens[..tokens.len() - kept])?;
-    Ok(Some(Kind::CreateTableAs(Box::new(TableAs {
-        name,
-        columns,
-        if_not_exists,
-        replicated,
-        query,
-        with_data,
-    }))))
+    }
 }
 
 /// SELECT ... INTO, if it is one.
@@ -125,13 +161,10 @@ pub(super) fn select_into(words: &mut Words<'_>) -> Result<Option<Kind>, SqlErro
         return Ok(None);
     };
     words.at = into + 1;
-    if words
-        .take_any(&["TEMPORARY", "TEMP", "LOCAL", "GLOBAL"])
-        .is_some()
-    {
-        words.at -= 1;
-        return Err(words.unsupported("SELECT INTO TEMPORARY"));
-    }
+    let lifetime = Lifetime {
+        temporary: take_temporary(words),
+        on_commit: None,
+    };
     words.take(&["UNLOGGED"]);
     words.take(&["TABLE"]);
     let name = name(words)?;
@@ -150,6 +183,9 @@ pub(super) fn select_into(words: &mut Words<'_>) -> Result<Option<Kind>, SqlErro
         columns: Vec::new(),
         if_not_exists: false,
         replicated: false,
+        idle: Vec::new(),
+        lifetime,
+        materialized: false,
         query,
         with_data: true,
     }))))
@@ -169,6 +205,55 @@ fn nested_text<'w>(words: &Words<'w>, from: usize, to: usize) -> &'w str {
     &words.source.0[start..walk.byte]
 }
 
+/// Statements about materialized views that are there, if it is one.
+pub(super) fn stored(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
+    if words.is(&["CREATE", "MATERIALIZED", "VIEW"]) {
+        let made = create(words)?;
+        words.at = words.tokens.len();
+        return made.map(Some).ok_or_else(|| words.unexpected());
+    }
+    let statement = if words.is(&["DROP", "MATERIALIZED", "VIEW"]) {
+        words.at += 1;
+        let (names, if_exists, cascade) = dropped_at(words, &["MATERIALIZED", "VIEW"])?;
+        StoredStatement::Drop(ViewDrop {
+            names,
+            if_exists,
+            cascade,
+        })
+    } else if words.take(&["REFRESH", "MATERIALIZED", "VIEW"]) {
+        let concurrently = words.take(&["CONCURRENTLY"]);
+        let name = name(words)?;
+        let without = words.take(&["WITH", "NO", "DATA"]);
+        if !without {
+            words.take(&["WITH", "DATA"]);
+        }
+        words.expect_end()?;
+        StoredStatement::Refresh {
+            name,
+            concurrently,
+            with_data: !without,
+        }
+    } else if words.take(&["ALTER", "MATERIALIZED", "VIEW"]) {
+        let if_exists = words.take(&["IF", "EXISTS"]);
+        let name = name(words)?;
+        if !words.take(&["RENAME", "TO"]) {
+            return Err(words
+                .unsupported("ALTER MATERIALIZED VIEW of anything but the name")
+                .hint("ALTER TABLE changes its owner and its schema."));
+        }
+        let to = words.identifier()?;
+        words.expect_end()?;
+        StoredStatement::Rename(ViewRename {
+            if_exists,
+            name,
+            to,
+        })
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(Kind::Stored(Box::new(statement))))
+}
+
 /// DROP VIEW.
 pub(super) fn drop_views(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     let (names, if_exists, cascade) = dropped(words, "VIEW")?;
@@ -184,7 +269,16 @@ pub(super) fn dropped(
     words: &mut Words<'_>,
     kind: &'static str,
 ) -> Result<(Vec<Vec<String>>, bool, bool), SqlError> {
-    words.expect(&["DROP", kind])?;
+    words.expect(&["DROP"])?;
+    dropped_at(words, &[kind])
+}
+
+/// The same behind DROP.
+fn dropped_at(
+    words: &mut Words<'_>,
+    kind: &[&str],
+) -> Result<(Vec<Vec<String>>, bool, bool), SqlError> {
+    words.expect(kind)?;
     let if_exists = words.take(&["IF", "EXISTS"]);
     let mut names = vec![name(words)?];
     while words.take_token(&Token::Comma) {

@@ -2,6 +2,7 @@
 
 use super::comment::name;
 use super::source::Walk;
+use super::tables::take_temporary;
 use super::words::Words;
 use super::{Kind, Statement, nested};
 use base::{SqlError, SqlState};
@@ -13,12 +14,16 @@ use sqlparser::tokenizer::{Location, Token};
 pub struct ViewStatement {
     /// OR REPLACE.
     pub replace: bool,
+    /// TEMPORARY: it lasts as long as its session, at most.
+    pub temporary: bool,
     /// The parts of its name.
     pub name: Vec<String>,
     /// Names for its columns, as far as they are given.
     pub columns: Vec<String>,
     /// Its query, which is a statement of the kind [`Kind::Sql`].
     pub query: Statement,
+    /// WITH CHECK OPTION; whether it is CASCADED, which it is unless LOCAL is written.
+    pub check: Option<bool>,
 }
 
 /// ALTER VIEW ... RENAME TO.
@@ -124,16 +129,11 @@ pub(super) fn is_create_view(words: &Words<'_>) -> bool {
 pub(super) fn create(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     words.expect(&["CREATE"])?;
     let replace = words.take(&["OR", "REPLACE"]);
-    if !words.is(&["VIEW"]) {
-        let error = match words.is(&["RECURSIVE"]) {
-            true => words
-                .unsupported("CREATE RECURSIVE VIEW")
-                .hint("Put WITH RECURSIVE into the query of a view."),
-            false => words
-                .unsupported("CREATE TEMPORARY VIEW")
-                .hint("Views are seen by all sessions: leave the word out."),
-        };
-        return Err(error);
+    let temporary = take_temporary(words);
+    if words.is(&["RECURSIVE"]) {
+        return Err(words
+            .unsupported("CREATE RECURSIVE VIEW")
+            .hint("Put WITH RECURSIVE into the query of a view."));
     }
     words.expect(&["VIEW"])?;
     let name = name(words)?;
@@ -144,16 +144,13 @@ pub(super) fn create(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     if words.is(&["WITH"]) {
         return Err(words
             .unsupported("WITH options of a view")
-            .hint("Views are read with the rights of the session: leave the options out."));
+            .hint("Views are read with the rights of their owner: leave the options out."));
     }
     words.expect(&["AS"])?;
-    let tokens = &words.tokens[words.at.min(words.tokens.len())..];
-    if let Some(checked) = check_option(words) {
-        words.at = checked;
-        return Err(words
-            .unsupported("WITH CHECK OPTION")
-            .hint("Put a CHECK constraint on the table."));
-    }
+    let checked = check_option(words).filter(|at| *at > words.at);
+    let end = checked.unwrap_or(words.tokens.len());
+    let tokens = &words.tokens[words.at.min(end)..end];
+    let check = checked.map(|at| !super::constraints::is_word(words.tokens, at + 1, "LOCAL"));
     let begins = ["SELECT", "VALUES", "TABLE", "WITH"];
     let is_query = begins.iter().any(|word| words.is_at(0, word)) || words.peek() == &Token::LParen;
     if !is_query {
@@ -166,9 +163,11 @@ pub(super) fn create(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     }
     Ok(Kind::CreateView(Box::new(ViewStatement {
         replace,
+        temporary,
         name,
         columns,
         query,
+        check,
     })))
 }
 

@@ -25,6 +25,8 @@ pub struct WithQuery {
     pub alias: ast::TableAlias,
     pub materialized: bool,
     pub body: Statement,
+    /// The name that holds SEARCH and CYCLE.
+    pub recursion: Option<ast::Ident>,
 }
 
 impl WithQuery {
@@ -34,7 +36,7 @@ impl WithQuery {
         ast::Cte {
             alias: self.alias.clone(),
             query: Box::new(query.clone()),
-            from: None,
+            from: self.recursion.clone(),
             materialized: self.materialized.then_some(materialized),
             closing_paren_token: ast::helpers::attached_token::AttachedToken::empty(),
         }
@@ -46,6 +48,7 @@ struct Item<'a> {
     alias: ast::TableAlias,
     materialized: bool,
     body: &'a [TokenWithSpan],
+    recursion: Option<ast::Ident>,
 }
 
 /// WITH, if it changes rows, or SELECT INTO behind it; the cursor is on its first word.
@@ -75,6 +78,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
             alias: item.alias,
             materialized: item.materialized,
             body: statement(words, item.body)?,
+            recursion: item.recursion,
         });
     }
     let main = statement(words, main)?;
@@ -125,11 +129,16 @@ fn items<'a>(words: &mut Words<'a>) -> Option<(bool, Vec<Item<'a>>)> {
             words.take(&["NOT", "MATERIALIZED"]);
         }
         let body = words.group().ok()?;
+        let recursion = match words.take(&["FROM"]) {
+            true => Some(identifier(words).filter(super::recursion::is_mark)?),
+            false => None,
+        };
         let alias = ast::TableAlias { name, columns };
         items.push(Item {
             alias,
             materialized,
             body,
+            recursion,
         });
         if !words.take_token(&Token::Comma) {
             return Some((recursive, items));

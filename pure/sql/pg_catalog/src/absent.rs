@@ -2,11 +2,11 @@
 //! them by name. They have PostgreSQL 15's columns; nearly all are empty.
 
 use super::list::{kinds, none, tables};
-use super::{VirtualColumn, VirtualTable, grants, views};
+use super::{VirtualColumn, VirtualTable, domains, grants, information, statements, views};
 
 /// Tables and views of schema `pg_catalog`, in order of name.
 pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
-    pg_available_extension_versions 12085 'v' none [
+    pg_available_extension_versions 12085 'v' statements::versions [
         name NAME, version TEXT, installed BOOL, superuser BOOL, trusted BOOL, relocatable BOOL,
         schema NAME, requires NAMES, comment TEXT,
     ]
@@ -107,7 +107,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
         skip_fpw INT8, skip_rep INT8, wal_distance INT4, block_distance INT4, io_depth INT4,
     ]
     pg_stat_replication 12227 'v' none [
-        pid INT4, usesysid OID, usename NAME, application_name TEXT, client_addr TEXT,
+        pid INT4, usesysid OID, usename NAME, application_name TEXT, client_addr INET,
         client_hostname TEXT, client_port INT4, backend_start TIMESTAMPTZ, backend_xmin OID,
         state TEXT, sent_lsn TEXT, write_lsn TEXT, flush_lsn TEXT, replay_lsn TEXT,
         write_lag INTERVAL, flush_lag INTERVAL, replay_lag INTERVAL, sync_priority INT4,
@@ -253,7 +253,7 @@ pub(super) static INFORMATION: &[VirtualTable] = tables! { "information_schema":
     administrable_role_authorizations 13241 'v' none [
         grantee NAME, role_name NAME, is_grantable TEXT,
     ]
-    attributes 13245 'v' none [
+    attributes 13245 'v' information::attributes [
         udt_catalog NAME, udt_schema NAME, udt_name NAME, attribute_name NAME,
         ordinal_position INT4, attribute_default TEXT, is_nullable TEXT, data_type TEXT,
         character_maximum_length INT4, character_octet_length INT4, character_set_catalog NAME,
@@ -265,7 +265,7 @@ pub(super) static INFORMATION: &[VirtualTable] = tables! { "information_schema":
         scope_schema NAME, scope_name NAME, maximum_cardinality INT4, dtd_identifier NAME,
         is_derived_reference_attribute TEXT,
     ]
-    character_sets 13250 'v' none [
+    character_sets 13250 'v' information::character_sets [
         character_set_catalog NAME, character_set_schema NAME, character_set_name NAME,
         character_repertoire NAME, form_of_use NAME, default_collate_catalog NAME,
         default_collate_schema NAME, default_collate_name NAME,
@@ -278,14 +278,14 @@ pub(super) static INFORMATION: &[VirtualTable] = tables! { "information_schema":
         collation_catalog NAME, collation_schema NAME, collation_name NAME,
         character_set_catalog NAME, character_set_schema NAME, character_set_name NAME,
     ]
-    collations 13265 'v' none [
+    collations 13265 'v' information::collations [
         collation_catalog NAME, collation_schema NAME, collation_name NAME, pad_attribute TEXT,
     ]
     column_column_usage 13275 'v' none [
         table_catalog NAME, table_schema NAME, table_name NAME, column_name NAME,
         dependent_column NAME,
     ]
-    column_domain_usage 13280 'v' none [
+    column_domain_usage 13280 'v' domains::column_usage [
         domain_catalog NAME, domain_schema NAME, domain_name NAME, table_catalog NAME,
         table_schema NAME, table_name NAME, column_name NAME,
     ]
@@ -293,7 +293,7 @@ pub(super) static INFORMATION: &[VirtualTable] = tables! { "information_schema":
         table_catalog NAME, table_schema NAME, table_name NAME, column_name NAME,
         option_name NAME, option_value TEXT,
     ]
-    column_udt_usage 13290 'v' none [
+    column_udt_usage 13290 'v' information::column_types [
         udt_catalog NAME, udt_schema NAME, udt_name NAME, table_catalog NAME, table_schema NAME,
         table_name NAME, column_name NAME,
     ]
@@ -301,16 +301,16 @@ pub(super) static INFORMATION: &[VirtualTable] = tables! { "information_schema":
         object_catalog NAME, object_schema NAME, object_name NAME, object_type TEXT,
         dtd_identifier NAME,
     ]
-    domain_constraints 13310 'v' none [
+    domain_constraints 13310 'v' domains::domain_constraints [
         constraint_catalog NAME, constraint_schema NAME, constraint_name NAME,
         domain_catalog NAME, domain_schema NAME, domain_name NAME, is_deferrable TEXT,
         initially_deferred TEXT,
     ]
-    domain_udt_usage 13315 'v' none [
+    domain_udt_usage 13315 'v' domains::udt_usage [
         udt_catalog NAME, udt_schema NAME, udt_name NAME, domain_catalog NAME,
         domain_schema NAME, domain_name NAME,
     ]
-    element_types 13493 'v' none [
+    element_types 13493 'v' information::elements [
         object_catalog NAME, object_schema NAME, object_name NAME, object_type TEXT,
         collection_type_identifier NAME, data_type TEXT, character_maximum_length INT4,
         character_octet_length INT4, character_set_catalog NAME, character_set_schema NAME,
@@ -363,7 +363,7 @@ pub(super) static INFORMATION: &[VirtualTable] = tables! { "information_schema":
         grantor NAME, grantee NAME, udt_catalog NAME, udt_schema NAME, udt_name NAME,
         privilege_type TEXT, is_grantable TEXT,
     ]
-    role_usage_grants 13459 'v' none [
+    role_usage_grants 13459 'v' grants::usage_privileges [
         grantor NAME, grantee NAME, object_catalog NAME, object_schema NAME, object_name NAME,
         object_type TEXT, privilege_type TEXT, is_grantable TEXT,
     ]
@@ -371,11 +371,6 @@ pub(super) static INFORMATION: &[VirtualTable] = tables! { "information_schema":
         specific_catalog NAME, specific_schema NAME, specific_name NAME, routine_catalog NAME,
         routine_schema NAME, routine_name NAME, table_catalog NAME, table_schema NAME,
         table_name NAME, column_name NAME,
-    ]
-    routine_privileges 13353 'v' none [
-        grantor NAME, grantee NAME, specific_catalog NAME, specific_schema NAME,
-        specific_name NAME, routine_catalog NAME, routine_schema NAME, routine_name NAME,
-        privilege_type TEXT, is_grantable TEXT,
     ]
     routine_routine_usage 13362 'v' none [
         specific_catalog NAME, specific_schema NAME, specific_name NAME, routine_catalog NAME,
@@ -418,11 +413,11 @@ pub(super) static INFORMATION: &[VirtualTable] = tables! { "information_schema":
         grantor NAME, grantee NAME, udt_catalog NAME, udt_schema NAME, udt_name NAME,
         privilege_type TEXT, is_grantable TEXT,
     ]
-    usage_privileges 13454 'v' none [
+    usage_privileges 13454 'v' grants::usage_privileges [
         grantor NAME, grantee NAME, object_catalog NAME, object_schema NAME, object_name NAME,
         object_type TEXT, privilege_type TEXT, is_grantable TEXT,
     ]
-    user_defined_types 13463 'v' none [
+    user_defined_types 13463 'v' information::composites [
         user_defined_type_catalog NAME, user_defined_type_schema NAME,
         user_defined_type_name NAME, user_defined_type_category TEXT, is_instantiable TEXT,
         is_final TEXT, ordering_form TEXT, ordering_category TEXT,

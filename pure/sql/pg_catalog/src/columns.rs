@@ -14,6 +14,10 @@ struct Attribute<'a> {
     has_default: bool,
     identity: Option<Identity>,
     is_generated: bool,
+    /// The number of its domain.
+    domain: Option<u32>,
+    /// The number of its collation; 0: that of its type.
+    collation: u32,
 }
 
 impl Attribute<'_> {
@@ -27,13 +31,16 @@ impl Attribute<'_> {
         out.push([
             oid(self.relation),
             text(self.name),
-            oid(self.ty.oid()),
+            oid(self.domain.unwrap_or(self.ty.oid())),
             int(-1),
             int(self.ty.typlen()),
             int(self.number),
             int(i64::from(self.ty.element().is_some())),
             int(-1),
-            int(self.ty.typmod()),
+            int(match self.domain {
+                Some(_) => -1,
+                None => self.ty.typmod(),
+            }),
             flag(traits.by_value),
             letter(traits.align),
             letter(traits.storage),
@@ -46,7 +53,10 @@ impl Attribute<'_> {
             flag(false),
             flag(true),
             int(0),
-            oid(traits.collation),
+            oid(match self.collation {
+                0 => traits.collation,
+                named => named,
+            }),
             cx.column_acl(self.relation, self.number.saturating_sub(1) as u16),
             Datum::Null,
             Datum::Null,
@@ -67,6 +77,8 @@ fn plain(relation: u32, name: &str, ty: Type, number: usize, not_null: bool) -> 
         has_default,
         identity: None,
         is_generated: false,
+        domain: None,
+        collation: 0,
     }
 }
 
@@ -82,6 +94,8 @@ pub(super) fn attribute(cx: &CatalogCx<'_>, out: &mut RowBatch) {
                 has_default: value_text(column).is_some(),
                 identity: column.identity,
                 is_generated: column.generated.is_some(),
+                domain: column.domain,
+                collation: column.collation,
                 ..plain(table.id.0, &column.name, column.ty, at + 1, column.not_null)
             }
             .push(cx, out);
@@ -90,8 +104,12 @@ pub(super) fn attribute(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             let keys = index.columns.iter().map(|key| key.column);
             let all = keys.chain(index.included.iter().copied());
             for (at, column) in all.enumerate() {
-                let (name, ty) = (table.key_name(column), table.column_at(column).ty);
-                plain(index.id.0, name, ty, at + 1, false).push(cx, out);
+                let of = table.column_at(column);
+                Attribute {
+                    collation: of.collation,
+                    ..plain(index.id.0, table.key_name(column), of.ty, at + 1, false)
+                }
+                .push(cx, out);
             }
         }
     }
@@ -103,6 +121,14 @@ pub(super) fn attribute(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         ];
         for (at, (name, ty)) in columns.into_iter().enumerate() {
             plain(sequence.id.0, name, ty, at + 1, true).push(cx, out);
+        }
+    }
+    for found in cx.database.enums.values() {
+        let Some(relation) = found.class_id() else {
+            continue;
+        };
+        for (at, field) in found.attributes.iter().flatten().enumerate() {
+            plain(relation, &field.name, field.ty, at + 1, false).push(cx, out);
         }
     }
     for view in cx.views() {

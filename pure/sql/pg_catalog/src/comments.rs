@@ -9,6 +9,8 @@ const PG_CLASS: u32 = 1259;
 const PG_DATABASE: u32 = 1262;
 const PG_NAMESPACE: u32 = 2615;
 const PG_CONSTRAINT: u32 = 2606;
+const PG_PROC: u32 = 1255;
+const PG_TYPE: u32 = 1247;
 
 /// A comment as pg_description has it; of databases as pg_shdescription.
 struct Described<'a> {
@@ -25,7 +27,14 @@ fn of_database(database: &Database) -> impl Iterator<Item = Described<'_>> {
             Commented::Database => return None,
             Commented::Schema(number) => (*number, PG_NAMESPACE, 0),
             Commented::Relation(id) => (*id, PG_CLASS, 0),
-            Commented::Column(table, at) => (table.0, PG_CLASS, i64::from(*at) + 1),
+            Commented::Function(id) => (*id, PG_PROC, 0),
+            Commented::Type(id) => (*id, PG_TYPE, 0),
+            Commented::Column(table, at) => {
+                let mut tables = database.tables.values();
+                let found = tables.find(|other| other.id == *table);
+                let number = found.map_or(*at + 1, |found| number(found, *at));
+                (table.0, PG_CLASS, i64::from(number))
+            }
             Commented::Constraint(table, name) => {
                 let mut tables = database.tables.values();
                 let table = tables.find(|other| other.id == *table)?;

@@ -19,10 +19,12 @@ pub(super) enum Constraint<'a> {
 
 /// The constraints of a table. NOT NULL is a property of columns and not listed.
 pub(super) fn of_table(table: &Table) -> impl Iterator<Item = Constraint<'_>> {
-    let primary = table.primary_constraint.iter();
-    let unique = table.secondary.iter().filter(|index| index.constraint);
+    let primary = table.key_index().filter(|index| index.constraint);
+    let unique = table.secondary.iter();
+    let unique = unique.filter(|index| index.constraint && !index.of_key);
     primary
-        .map(|name| Constraint::Primary(&table.primary, name))
+        .into_iter()
+        .map(|index| Constraint::Primary(index, &index.name))
         .chain(unique.map(Constraint::Unique))
         .chain(
             table
@@ -94,9 +96,8 @@ impl<'a> Constraint<'a> {
     pub(super) fn deferral(self) -> Deferral {
         match self {
             Constraint::Foreign(_, key) => key.deferral,
-            Constraint::Primary(..) | Constraint::Unique(_) | Constraint::Check(..) => {
-                Deferral::Never
-            }
+            Constraint::Primary(index, _) | Constraint::Unique(index) => index.deferral,
+            Constraint::Check(..) => Deferral::Never,
         }
     }
 
@@ -135,7 +136,7 @@ pub(super) fn target<'a>(
     let index = parent
         .secondary
         .iter()
-        .find(|index| index.unique && same(index))?;
+        .find(|index| index.is_immediate() && same(index))?;
     Some((parent, index, &index.name))
 }
 
@@ -151,10 +152,10 @@ fn action(action: Action) -> char {
 }
 
 /// Attribute numbers as an array; NULL for none.
-fn numbers(columns: &[u16]) -> Datum {
+fn numbers(table: &Table, columns: &[u16]) -> Datum {
     match columns {
         [] => Datum::Null,
-        columns => array(columns.iter().map(|column| int(column + 1))),
+        columns => array(columns.iter().map(|column| int(number(table, *column)))),
     }
 }
 
@@ -164,6 +165,7 @@ pub(super) fn rows(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             push(cx, table, constraint, out);
         }
     }
+    domains::constraints(cx, out);
 }
 
 fn push(cx: &CatalogCx<'_>, table: &Table, constraint: Constraint<'_>, out: &mut RowBatch) {
@@ -202,8 +204,11 @@ fn push(cx: &CatalogCx<'_>, table: &Table, constraint: Constraint<'_>, out: &mut
         flag(true),
         int(0),
         flag(!matches!(constraint, Constraint::Check(..))),
-        numbers(&constraint.columns(table)),
-        key.map_or(Datum::Null, |key| numbers(&key.parent_columns)),
+        numbers(table, &constraint.columns(table)),
+        key.map_or(Datum::Null, |key| match parent {
+            Some((parent, ..)) => numbers(parent, &key.parent_columns),
+            None => Datum::Null,
+        }),
         Datum::Null,
         Datum::Null,
         Datum::Null,

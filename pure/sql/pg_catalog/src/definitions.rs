@@ -33,9 +33,18 @@ pub(super) fn index(
     let keys: Vec<String> = index
         .columns
         .iter()
-        .map(|key| {
+        .enumerate()
+        .map(|(at, key)| {
             let name = key_text(table, key.column, pretty);
-            format!("{name}{}", if key.descending { " DESC" } else { "" })
+            let class = index.classes.get(at).and_then(Option::as_deref);
+            let class = class.map_or_else(String::new, |class| format!(" {class}"));
+            let order = match (key.descending, key.nulls_first) {
+                (false, false) => "",
+                (false, true) => " NULLS FIRST",
+                (true, true) => " DESC",
+                (true, false) => " DESC NULLS LAST",
+            };
+            format!("{name}{class}{order}")
         })
         .collect();
     let mut text = format!(
@@ -169,7 +178,11 @@ pub(super) fn constraint(
     let mut text = match constraint {
         Constraint::Primary(..) | Constraint::Unique(_) => {
             let columns = column_list(table, constraint.columns(table));
-            format!("{} ({columns})", constraint.kind())
+            let nulls = match constraint {
+                Constraint::Unique(index) if index.nulls_equal => " NULLS NOT DISTINCT",
+                _ => "",
+            };
+            format!("{}{nulls} ({columns})", constraint.kind())
         }
         Constraint::Check(_, check) if pretty => {
             format!("CHECK ({})", cx.kept_text(&check.expression))

@@ -3,8 +3,10 @@
 use super::types::{self, TypeRow};
 use super::*;
 use ::functions::keywords::quote_ident;
-use base::SqlError;
 use base::full_name::schema_of;
+use base::record::ANONYMOUS;
+use base::zone::Zone;
+use base::{SqlError, SqlState};
 use catalog::EnumType;
 use expr::resolve::enums::{OF_TYPE, READ, SHOW};
 
@@ -26,7 +28,7 @@ pub(super) fn rows(cx: &CatalogCx<'_>, out: &mut RowBatch) {
 pub(super) fn types(cx: &CatalogCx<'_>) -> impl Iterator<Item = (TypeRow, String, u32)> {
     cx.database.enums.values().flat_map(|found| {
         let schema = schema_of(&found.name);
-        let row = types::of_enum(found.id);
+        let row = types::of_user(found.ty());
         let array = (
             types::array_of(&row, ""),
             format!("_{}", own(&found.name)),
@@ -38,8 +40,18 @@ pub(super) fn types(cx: &CatalogCx<'_>) -> impl Iterator<Item = (TypeRow, String
 
 /// The full name of an enum type or of the array of one, as pg_type has it.
 pub(super) fn name_of(cx: &CatalogCx<'_>, id: u32) -> Option<String> {
+    if let Some(domain) = domains::by_id(cx, id) {
+        return Some(domain.name.clone());
+    }
+    if let Some((relation, is_array)) = types::relation_of_rows(cx, id) {
+        let name = own(&relation);
+        return Some(match is_array {
+            true => beside(&relation, &format!("_{name}")),
+            false => relation,
+        });
+    }
     let ty = cx.database.type_by_oid(id)?;
-    let found = cx.database.enum_by_id(ty.enum_id()?)?;
+    let found = cx.database.enum_by_id(ty.user_id()?)?;
     Some(match ty {
         Type::Array(_) => beside(&found.name, &format!("_{}", own(&found.name))),
         _ => found.name.clone(),
@@ -48,8 +60,15 @@ pub(super) fn name_of(cx: &CatalogCx<'_>, id: u32) -> Option<String> {
 
 /// The same as `format_type` shows it.
 pub(super) fn shown(cx: &CatalogCx<'_>, id: u32) -> Option<String> {
+    if let Some(domain) = domains::by_id(cx, id) {
+        return Some(cx.shown_name(&domain.name, path::has_type));
+    }
+    if let Some((relation, is_array)) = types::relation_of_rows(cx, id) {
+        let name = cx.shown_name(&relation, path::has_type);
+        return Some(if is_array { format!("{name}[]") } else { name });
+    }
     let ty = cx.database.type_by_oid(id)?;
-    let found = cx.database.enum_by_id(ty.enum_id()?)?;
+    let found = cx.database.enum_by_id(ty.user_id()?)?;
     let name = cx.shown_name(&found.name, path::has_type);
     Some(match ty {
         Type::Array(_) => format!("{name}[]"),
@@ -76,6 +95,18 @@ pub(super) fn find(cx: &CatalogCx<'_>, wanted: &str) -> Option<u32> {
         database: cx.database,
         path: &path,
     };
+    let domain = |schema, name: &str| {
+        let full = names.of_type(schema, name)?;
+        cx.database.domains.get(&full).map(|domain| domain.id)
+    };
+    let found = match parts.as_slice() {
+        [name] if types::all().all(|row| row.name != name) => domain(None, name),
+        [schema, name] => domain(Some(schema), name),
+        _ => None,
+    };
+    if found.is_some() && !is_array {
+        return found;
+    }
     let of = |schema, name: &str| cx.database.type_named(&names.of_type(schema, name)?);
     let ty = match parts.as_slice() {
         [name] if types::all().all(|row| row.name != name) => of(None, name)?,
@@ -89,9 +120,43 @@ pub(super) fn find(cx: &CatalogCx<'_>, wanted: &str) -> Option<u32> {
 pub(super) fn labelled(of: &EnumType, value: &Datum) -> Datum {
     match value {
         Datum::Int(place) => of.label_at(*place).map_or(Datum::Null, text),
-        Datum::Array(items) => Datum::Array(items.iter().map(|item| labelled(of, item)).collect()),
+        Datum::Array(_) | Datum::Grid(_) => mapped(value, |item| labelled(of, item)),
         other => other.clone(),
     }
+}
+
+/// A row, or an array of such, with labels in place of the values of enum types.
+pub(super) fn fields_labelled(cx: &CatalogCx<'_>, value: &Datum) -> Datum {
+    match value {
+        Datum::Record(record) => {
+            let labelled = record.map(|(ty, value)| match (ty, ty.user_id()) {
+                (Type::Composite(_), _) => fields_labelled(cx, value),
+                (_, Some(id)) => match cx.database.enum_by_id(id) {
+                    Some(of) => labelled(of, value),
+                    None => Datum::Null,
+                },
+                (_, None) => value.clone(),
+            });
+            Datum::Record(Box::new(labelled))
+        }
+        Datum::Array(_) | Datum::Grid(_) => mapped(value, |item| fields_labelled(cx, item)),
+        other => other.clone(),
+    }
+}
+
+/// The session's time zone, if it is another one than UTC.
+fn zone(cx: &CatalogCx<'_>) -> Option<Zone> {
+    let name = (cx.setting)("timezone").filter(|name| name != "UTC")?;
+    Zone::named(&name)
+}
+
+/// The text of a row as the session sees it.
+fn row_text(cx: &CatalogCx<'_>, value: &Datum) -> Datum {
+    let mut shown = fields_labelled(cx, value);
+    if let Some(zone) = zone(cx) {
+        output::in_zone(&zone, &mut shown);
+    }
+    base::text::to_string(Type::Composite(ANONYMOUS), &shown).into()
 }
 
 /// A function over enum types; `None` for other functions.
@@ -114,13 +179,61 @@ pub(super) fn call(
 /// 22P02 for what is no label.
 pub(super) fn convert(cx: &CatalogCx<'_>, id: i64, value: &Datum) -> Result<Datum, SqlError> {
     match value {
-        Datum::Text(label) => type_of(cx, id)?.place_of(label).map(Datum::Int),
-        Datum::Array(items) => {
-            let items = items.iter().map(|item| convert(cx, id, item));
-            Ok(Datum::Array(items.collect::<Result<_, _>>()?))
+        Datum::Null => Ok(Datum::Null),
+        Datum::Record(_) => Ok(row_text(cx, value)),
+        Datum::Text(written) => read_text(cx, id, written),
+        Datum::Array(_) | Datum::Grid(_) => {
+            value.clone().try_map_items(|item| convert(cx, id, &item))
         }
         other => Ok(labelled(type_of(cx, id)?, other)),
     }
+}
+
+fn read_text(cx: &CatalogCx<'_>, id: i64, written: &str) -> Result<Datum, SqlError> {
+    match type_of(cx, id) {
+        Ok(found) if found.attributes.is_none() => found.place_of(written).map(Datum::Int),
+        _ => {
+            let zone = zone(cx);
+            cx.database.read_record(id as u32, written, zone.as_ref())
+        }
+    }
+}
+
+/// A value of a composite type from its binary form.
+///
+/// # Errors
+/// 22P03 for what is none, 42804 for fields that are not those of the type.
+pub(super) fn read_row(cx: &CatalogCx<'_>, id: u32, bytes: &[u8]) -> Result<Datum, SqlError> {
+    let (found, attributes) = cx.database.composite(id)?;
+    let fields = base::wire::read_record(bytes)?;
+    if fields.len() != attributes.len() {
+        let (given, expected) = (fields.len(), attributes.len());
+        let message = format!("wrong number of columns: {given}, expected {expected}");
+        return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+    }
+    let mut values = Vec::with_capacity(fields.len());
+    for (i, (attribute, (oid, value))) in attributes.iter().zip(fields).enumerate() {
+        let expected = attribute.ty.oid();
+        if oid != expected {
+            let name = |oid: u32| type_name(cx, oid, None);
+            let message = format!(
+                "binary data has type {oid} ({}) instead of expected {expected} ({}) in record \
+                 column {}",
+                name(oid),
+                name(expected),
+                i + 1
+            );
+            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+        }
+        values.push(match value {
+            None => Datum::Null,
+            Some(bytes) => {
+                let value = output::read_binary(cx, attribute.ty, bytes)?;
+                base::text::fit(attribute.ty, value)?
+            }
+        });
+    }
+    found.record(values)
 }
 
 fn type_of<'a>(cx: &CatalogCx<'a>, id: i64) -> Result<&'a EnumType, SqlError> {
@@ -128,7 +241,7 @@ fn type_of<'a>(cx: &CatalogCx<'a>, id: i64) -> Result<&'a EnumType, SqlError> {
     let found = found.and_then(|id| cx.database.enum_by_id(id));
     found.map(|found| &**found).ok_or_else(|| {
         let message = format!("type with OID {id} does not exist");
-        SqlError::new(base::SqlState::UNDEFINED_OBJECT, message)
+        SqlError::new(SqlState::UNDEFINED_OBJECT, message)
     })
 }
 
@@ -162,6 +275,6 @@ fn of_type(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, SqlE
     end.ok_or_else(|| {
         let name = quote_ident(own(&found.name));
         let message = format!("enum {name} contains no values");
-        SqlError::new(base::SqlState::OBJECT_NOT_READY, message)
+        SqlError::new(SqlState::OBJECT_NOT_READY, message)
     })
 }

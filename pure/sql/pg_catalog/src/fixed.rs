@@ -27,7 +27,7 @@ pub(super) fn database(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             letter('c'),
             flag(false),
             flag(true),
-            int(-1),
+            int(database.connection_limit),
             oid(0),
             oid(0),
             oid(TABLESPACE),
@@ -101,10 +101,10 @@ pub(super) fn collation(_: &CatalogCx<'_>, out: &mut RowBatch) {
     }
 }
 
-/// A default operator class of the only index method.
+/// An operator class of the only index method.
 pub(super) struct OpClass {
     pub(super) oid: u32,
-    name: &'static str,
+    pub(super) name: &'static str,
     family: u32,
     /// Type of the indexed column.
     pub(super) input: u32,
@@ -122,7 +122,16 @@ const fn opclass_of(oid: u32, name: &'static str, family: u32, input: u32, store
     }
 }
 
+/// Those that are no default of a type.
+pub(super) static OTHER_OPCLASSES: &[OpClass] = &[
+    opclass_of(4217, "text_pattern_ops", 2095, 25, 0),
+    opclass_of(4218, "varchar_pattern_ops", 2095, 25, 0),
+    opclass_of(4219, "bpchar_pattern_ops", 2097, 1042, 0),
+];
+
+/// The default of each type.
 pub(super) static OPCLASSES: &[OpClass] = &[
+    opclass_of(10_002, "bit_ops", 423, 1560, 0),
     opclass_of(10_003, "bool_ops", 424, 16, 0),
     opclass_of(10_004, "bpchar_ops", 426, 1042, 0),
     opclass_of(10_006, "bytea_ops", 428, 17, 0),
@@ -130,23 +139,30 @@ pub(super) static OPCLASSES: &[OpClass] = &[
     opclass_of(3122, "date_ops", 434, 1082, 0),
     opclass_of(10_012, "float4_ops", 1970, 700, 0),
     opclass_of(3123, "float8_ops", 1970, 701, 0),
+    opclass_of(10_015, "inet_ops", 1974, 869, 0),
     opclass_of(1979, "int2_ops", 1976, 21, 0),
     opclass_of(1978, "int4_ops", 1976, 23, 0),
     opclass_of(3124, "int8_ops", 1976, 20, 0),
     opclass_of(10_022, "interval_ops", 1982, 1186, 0),
     opclass_of(10_088, "jsonb_ops", 4033, 3802, 0),
+    opclass_of(10_024, "macaddr_ops", 1984, 829, 0),
+    opclass_of(types::MULTIRANGE_OPS, "multirange_ops", 4199, 4537, 0),
     opclass_of(10_028, "name_ops", 1994, 19, 2275),
     opclass_of(3125, "numeric_ops", 1988, 1700, 0),
     opclass_of(1981, "oid_ops", 1989, 26, 0),
+    opclass_of(types::RANGE_OPS, "range_ops", 3901, 3831, 0),
     opclass_of(3126, "text_ops", 1994, 25, 0),
     opclass_of(10_038, "time_ops", 1996, 1083, 0),
+    opclass_of(10_041, "timetz_ops", 2000, 1266, 0),
     opclass_of(3127, "timestamptz_ops", 434, 1184, 0),
     opclass_of(3128, "timestamp_ops", 434, 1114, 0),
     opclass_of(10_065, "uuid_ops", 2968, 2950, 0),
+    opclass_of(10_043, "varbit_ops", 2002, 1562, 0),
 ];
 
 /// Operator families: number and name.
-const FAMILIES: [(u32, &str); 14] = [
+const FAMILIES: [(u32, &str); 23] = [
+    (423, "bit_ops"),
     (424, "bool_ops"),
     (426, "bpchar_ops"),
     (428, "bytea_ops"),
@@ -156,15 +172,41 @@ const FAMILIES: [(u32, &str); 14] = [
     (1970, "float_ops"),
     (1976, "integer_ops"),
     (1982, "interval_ops"),
+    (1984, "macaddr_ops"),
+    (4199, "multirange_ops"),
+    (1974, "network_ops"),
     (1988, "numeric_ops"),
     (1989, "oid_ops"),
+    (3901, "range_ops"),
     (1994, "text_ops"),
     (1996, "time_ops"),
+    (2000, "timetz_ops"),
     (2968, "uuid_ops"),
+    (2002, "varbit_ops"),
+    (2095, "text_pattern_ops"),
+    (2097, "bpchar_pattern_ops"),
 ];
 
+/// The types of ranges, those of their bounds and of multiranges, the default operator class of the
+/// bounds, and the functions that make ranges equal and tell how far bounds are apart.
+pub(super) fn range(_: &CatalogCx<'_>, out: &mut RowBatch) {
+    for [own, bound, multirange, class, canonical, distance] in [
+        [3904, 23, 4451, 1978, 3914, 3922],
+        [3906, 1700, 4532, 3125, 0, 3924],
+        [3908, 1114, 4533, 3128, 0, 3929],
+        [3910, 1184, 4534, 3127, 0, 3930],
+        [3912, 1082, 4535, 3122, 3915, 3925],
+        [3926, 20, 4536, 3124, 3928, 3923],
+    ] {
+        let numbers = [own, bound, multirange, 0, class, canonical, distance];
+        out.push(numbers.map(oid));
+    }
+}
+
 pub(super) fn opclass(_: &CatalogCx<'_>, out: &mut RowBatch) {
-    for class in OPCLASSES {
+    let defaults = OPCLASSES.iter().map(|class| (class, true));
+    let others = OTHER_OPCLASSES.iter().map(|class| (class, false));
+    for (class, default) in defaults.chain(others) {
         out.push([
             oid(class.oid),
             oid(BTREE),
@@ -173,7 +215,7 @@ pub(super) fn opclass(_: &CatalogCx<'_>, out: &mut RowBatch) {
             oid(OWNER),
             oid(class.family),
             oid(class.input),
-            flag(true),
+            flag(default),
             oid(class.stored),
         ]);
     }

@@ -15,9 +15,7 @@ use expr::resolve::SIGNATURES;
 /// it; other values as they are.
 pub fn named(cx: &CatalogCx<'_>, reg: Reg, value: &Datum) -> Datum {
     match value {
-        Datum::Array(items) => {
-            Datum::Array(items.iter().map(|item| named(cx, reg, item)).collect())
-        }
+        Datum::Array(_) | Datum::Grid(_) => mapped(value, |item| named(cx, reg, item)),
         Datum::Int(id) => {
             let id = u32::try_from(*id).unwrap_or(0);
             output(cx, &format!("{}out", reg.name()), id)
@@ -61,21 +59,56 @@ fn printed(expression: &str, pretty: bool) -> Datum {
     })
 }
 
+/// A function that is called by its number.
+pub struct Called {
+    /// The statement that calls it with parameters.
+    pub text: String,
+    /// Types of its arguments.
+    pub types: Vec<u32>,
+}
+
+/// The function with this number, if it can be called so: it gives one value and is no aggregate.
+pub fn called(oid: u32) -> Option<Called> {
+    let proc = procs::by_oid(oid).filter(|proc| proc.gives_value())?;
+    let args: Vec<String> = (1..=proc.args.len()).map(|at| format!("${at}")).collect();
+    Some(Called {
+        text: format!("SELECT pg_catalog.{}({})", proc.name, args.join(", ")),
+        types: proc.args,
+    })
+}
+
+/// A column of the rows that a function gives, or the age of a transaction; `None`: another
+/// function.
+fn of_one(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Option<Result<Datum, SqlError>> {
+    let [arg] = args else {
+        return None;
+    };
+    let is_age = matches!(name, "age" | "mxid_age");
+    let column = name.split_once(':');
+    match (is_age, column) {
+        (false, None) => None,
+        _ if arg.is_null() => Some(Ok(Datum::Null)),
+        // Transactions have no numbers, so there are none between that one and this.
+        (true, _) => Some(Ok(int(0))),
+        (false, Some(column)) => Some(access::column_of_rows(cx, column, arg)),
+    }
+}
+
 /// Computes a function of [`SIGNATURES`].
 ///
 /// # Errors
 /// 42P01 and its like for names of things that do not exist, where PostgreSQL raises them; 42883
 /// for a function that is not listed.
 pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, SqlError> {
-    if let Some(value) = enums::call(cx, name, args) {
+    if let Some(value) = of_one(cx, name, args).or_else(|| enums::call(cx, name, args)) {
         return value;
     }
     // format_type(oid, NULL) prints the type without a modifier.
     if name != "format_type" && args.iter().any(Datum::is_null) {
         return Ok(Datum::Null);
     }
-    if let ([Datum::Array(items)], true) = (args, name.starts_with("reg")) {
-        return each(cx, name, items);
+    if name.starts_with("reg") && args.len() == 1 && args[0].as_array().is_some() {
+        return each(cx, name, args[0].clone());
     }
     let number = |at: usize| args.get(at).and_then(Datum::as_int);
     // An argument that stands for an object; numbers beyond oids mean nothing.
@@ -89,31 +122,33 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
     Ok(match name {
         "format_type" if number(0).is_none() => Datum::Null,
         "format_type" => text(enums::type_name(cx, object(0), number(1))),
-        name if name.starts_with("pg_get_function_") => procs::told(name, object(0)),
+        "oidvectortypes" => text(type_names(cx, &args[0])),
+        name if name.starts_with("pg_get_function") => procs::told(cx, name, object(0)),
         "pg_get_userbyid" => user_name(cx, object(0)),
         "acldefault" => access::by_default(cx, word(0), object(1))?,
         _ if name.ends_with("_blocking_pids") => array([]),
         "current_schema" | "current_schemas" => cx.of_path(name, truth(0)),
         "pg_get_expr" => printed(word(0), truth(2)),
+        "pg_describe_object" => statements::described(object(0), object(1))?,
         "pg_get_indexdef" => index_definition(cx, object(0), number(1).unwrap_or(0), truth(2)),
         "pg_get_viewdef" => user_views::definition_of(cx, object(0)),
         "pg_get_constraintdef" => constraint_definition(cx, object(0), truth(1)),
         "pg_get_serial_sequence" => serial_sequence(cx, word(0), word(1))?,
         "pg_encoding_to_char" => text(if number(0) == Some(6) { "UTF8" } else { "" }),
         "pg_char_to_encoding" => int(encoding_number(word(0))),
-        "pg_client_encoding" => {
-            text((cx.setting)("client_encoding").unwrap_or_else(|| "UTF8".to_owned()))
-        }
+        "pg_client_encoding" => text((cx.setting)("client_encoding").unwrap_or("UTF8".to_owned())),
         "getdatabaseencoding" => text("UTF8"),
         "trellis_shard_of" | "trellis_node_of" => placement::told(cx, name, object(0), &args[1..])?,
         "trellis_placement_version" => placement::version(cx, object(0))?,
         "pg_size_pretty" => text(size_pretty(number(0).unwrap_or(0))),
         "pg_relation_filenode" => oid(object(0)),
-        "pg_is_in_recovery" | "pg_is_wal_replay_paused" | "pg_is_other_temp_schema" => flag(false),
-        "pg_my_temp_schema" => oid(0),
+        "pg_is_in_recovery" | "pg_is_wal_replay_paused" => flag(false),
+        "pg_is_other_temp_schema" => flag(cx.is_of_others(object(0))),
+        "pg_my_temp_schema" => oid(cx.temporary().unwrap_or_default()),
         "pg_tablespace_location" => text(""),
         // Transactions are not numbered in one sequence: the start in microseconds stands for it.
         "txid_current" | "pg_current_xact_id" => int(cx.txn_time.0),
+        "row_security_active" => policies::is_active(cx, object(0)),
         "pg_relation_is_publishable" => flag(find_table(cx, object(0)).is_some()),
         "pg_relation_is_updatable" | "pg_column_is_updatable" => updatable(cx, name, object(0)),
         "pg_index_column_has_property" => index_property(cx, object(0), number(1), word(2)),
@@ -126,8 +161,7 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
         _ if name.starts_with("to_reg") => find(cx, name, word(0))?,
         _ if name.starts_with("reg") && name.ends_with("in") => oid(input(cx, name, word(0))?),
         _ if name.starts_with("reg") && name.ends_with("out") => output(cx, name, object(0)),
-        // Rules, triggers, functions of users, statistics objects: none exist.
-        // Start times and the counters of sequences are not facts of the catalog.
+        // Of what does not exist here, or is no fact of the catalog, like start times.
         _ if SIGNATURES.iter().any(|known| known.name == name) => Datum::Null,
         _ => {
             let message = format!("function {name} does not exist");
@@ -137,10 +171,8 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
 }
 
 /// The forms of `reg...` types are computed for each element of an array.
-fn each(cx: &CatalogCx<'_>, name: &str, items: &[Datum]) -> Result<Datum, SqlError> {
-    let items = items.iter();
-    let items = items.map(|item| call(cx, name, core::slice::from_ref(item)));
-    Ok(Datum::Array(items.collect::<Result<_, _>>()?))
+fn each(cx: &CatalogCx<'_>, name: &str, array: Datum) -> Result<Datum, SqlError> {
+    array.try_map_items(|item| call(cx, name, &[item]))
 }
 
 pub(super) fn find_table<'a>(cx: &CatalogCx<'a>, id: u32) -> Option<&'a Table> {
@@ -187,9 +219,10 @@ fn constraint_definition(cx: &CatalogCx<'_>, id: u32, pretty: bool) -> Datum {
         let is_it = |constraint: &Constraint<'_>| constraint.oid(table) == id;
         Some((table, of_table(table).find(is_it)?))
     });
-    found.map_or(Datum::Null, |(table, constraint)| {
-        text(definitions::constraint(cx, table, constraint, pretty))
-    })
+    match found {
+        Some((table, constraint)) => text(definitions::constraint(cx, table, constraint, pretty)),
+        None => optional(domains::definition(cx, id, pretty)),
+    }
 }
 
 /// The sequence that a column draws its numbers from; NULL if it has none.
@@ -235,8 +268,18 @@ fn visible_object(cx: &CatalogCx<'_>, name: &str, id: u32) -> Datum {
             Some(full) => return flag(cx.is_visible(&full, path::has_type)),
             None => types::by_oid(id).is_some(),
         },
-        "pg_function_is_visible" => procs::by_oid(id).is_some(),
-        "pg_opclass_is_visible" => fixed::OPCLASSES.iter().any(|class| class.oid == id),
+        "pg_function_is_visible" => match cx.routine(id) {
+            Some(function) => {
+                let has =
+                    |database: &Database, full: &str| !database.functions_named(full).is_empty();
+                return flag(cx.is_visible(&function.name, has));
+            }
+            None => procs::by_oid(id).is_some(),
+        },
+        "pg_opclass_is_visible" => {
+            let mut all = fixed::OPCLASSES.iter().chain(fixed::OTHER_OPCLASSES);
+            all.any(|class| class.oid == id)
+        }
         "pg_collation_is_visible" => matches!(id, COLLATION | 950 | 951),
         _ => false,
     };
@@ -292,6 +335,9 @@ fn size(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, SqlErro
             .flat_map(|table| table.indexes())
             .map(|index| index.id.0)));
     }
+    if cx.views().any(|view| view.id.0 == id) {
+        return Ok(int(0));
+    }
     let Some(table) = find_table(cx, id) else {
         return Ok(sum(&mut core::iter::once(id)));
     };
@@ -333,8 +379,10 @@ fn index_property(cx: &CatalogCx<'_>, id: u32, column: Option<i64>, property: &s
         return Datum::Null;
     };
     match property {
-        "asc" | "nulls_last" => flag(!key.descending),
-        "desc" | "nulls_first" => flag(key.descending),
+        "asc" => flag(!key.descending),
+        "desc" => flag(key.descending),
+        "nulls_first" => flag(key.nulls_first),
+        "nulls_last" => flag(!key.nulls_first),
         "orderable" | "returnable" | "search_nulls" => flag(true),
         "distance_orderable" => flag(false),
         "search_array" => flag(true),
@@ -352,7 +400,7 @@ fn find(cx: &CatalogCx<'_>, name: &str, wanted: &str) -> Result<Datum, SqlError>
         "to_regtype" => enums::find(cx, wanted).or_else(|| names::find_type(wanted)),
         "to_regnamespace" => names::find_schema(cx, wanted)?,
         "to_regrole" => names::regrole_in(cx, wanted).ok(),
-        _ => names::find_proc(wanted),
+        _ => routines::find(cx, wanted).or_else(|| names::find_proc(wanted)),
     };
     Ok(found.map_or(Datum::Null, oid))
 }
@@ -367,7 +415,11 @@ fn input(cx: &CatalogCx<'_>, name: &str, wanted: &str) -> Result<u32, SqlError> 
         },
         "regnamespacein" => names::regnamespace_in(cx, wanted),
         "regrolein" => names::regrole_in(cx, wanted),
-        _ => names::regproc_in(wanted),
+        "regoperin" | "regoperatorin" => names::regoper_in(wanted),
+        _ => match routines::find(cx, wanted) {
+            Some(found) => Ok(found),
+            None => names::regproc_in(wanted),
+        },
     }
 }
 
@@ -378,7 +430,21 @@ fn output(cx: &CatalogCx<'_>, name: &str, id: u32) -> Datum {
         "regtypeout" => enums::shown(cx, id).unwrap_or_else(|| names::regtype_out(id)),
         "regnamespaceout" => names::regnamespace_out(cx, id),
         "regroleout" => names::regrole_out(cx, id),
-        "regprocedureout" => names::regprocedure_out(id),
-        _ => names::regproc_out(id),
+        "regoperout" | "regoperatorout" => id.to_string(),
+        "regprocedureout" => {
+            let own = routines::shown(cx, id, true);
+            own.unwrap_or_else(|| names::regprocedure_out(id))
+        }
+        _ => routines::shown(cx, id, false).unwrap_or_else(|| names::regproc_out(id)),
     })
+}
+
+/// The names of types, with commas between them.
+fn type_names(cx: &CatalogCx<'_>, oids: &Datum) -> String {
+    let Datum::Array(oids) = oids else {
+        return String::new();
+    };
+    let numbers = oids.iter().filter_map(Datum::as_int);
+    let names = numbers.map(|oid| enums::type_name(cx, oid as u32, None));
+    names.collect::<Vec<_>>().join(", ")
 }

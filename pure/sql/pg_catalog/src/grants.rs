@@ -27,8 +27,18 @@ impl CatalogCx<'_> {
         self.catalog.rights.find(name, own).ok()
     }
 
-    pub(super) fn acting(&self) -> RoleId {
+    /// The role as which the session acts.
+    pub fn acting(&self) -> RoleId {
         self.catalog.rights.acting(self.user)
+    }
+
+    /// Whether that role may do what the owner of an object may, by the owner's number.
+    pub fn acts_for(&self, owner: i64) -> bool {
+        let owner = u32::try_from(owner).map_or(RoleId::OWNER, RoleId);
+        let database_owner = self.database_owner();
+        self.catalog
+            .rights
+            .is_member(self.acting(), owner, database_owner)
     }
 
     fn database_owner(&self) -> RoleId {
@@ -70,9 +80,14 @@ impl CatalogCx<'_> {
         self.texts(self.catalog.rights.acl(target).as_ref())
     }
 
-    /// `attacl`.
-    pub(super) fn column_acl(&self, relation: u32, place: u16) -> Datum {
+    /// `attacl` of the column that is shown there.
+    pub(super) fn column_acl(&self, relation: u32, shown_at: u16) -> Datum {
         let object = self.catalog.rights.objects.get(&Target::Relation(relation));
+        let object = object.filter(|object| !object.columns.is_empty());
+        let mut tables = self.database.tables.values();
+        let table = object.and_then(|_| tables.find(|table| table.id.0 == relation));
+        let place = table.and_then(|table| table.place_of(shown_at));
+        let place = place.map_or(shown_at, |place| place as u16);
         self.texts(object.and_then(|object| object.columns.get(&place)))
     }
 
@@ -134,6 +149,10 @@ fn switches(id: RoleId, role: Option<&Role>) -> [bool; 7] {
     }
 }
 
+fn limit(role: Option<&Role>) -> Datum {
+    int(role.map_or(-1, |role| role.connection_limit))
+}
+
 fn until(role: Option<&Role>) -> Datum {
     let until = role.and_then(|role| role.valid_until);
     until.map_or(Datum::Null, Datum::Timestamp)
@@ -144,7 +163,7 @@ pub(super) fn authid(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         let mut row = vec![oid(id.0), text(name)];
         row.extend(switches(id, role).map(flag));
         let password = role.and_then(|role| role.password.clone());
-        row.extend([int(-1), optional(password), until(role)]);
+        row.extend([limit(role), optional(password), until(role)]);
         out.push(row);
     }
 }
@@ -154,7 +173,7 @@ pub(super) fn roles(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         let mut row = vec![text(name)];
         let [head @ .., bypass] = switches(id, role);
         row.extend(head.map(flag));
-        row.extend([int(-1), text("********"), until(role)]);
+        row.extend([limit(role), text("********"), until(role)]);
         row.extend([flag(bypass), cx.config(id, 0), oid(id.0)]);
         out.push(row);
     }
@@ -217,10 +236,10 @@ pub(super) fn defaults(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         if *database != here {
             continue;
         }
-        let kind = if *kind == ObjectKind::Sequence {
-            'S'
-        } else {
-            'r'
+        let kind = match kind {
+            ObjectKind::Sequence => 'S',
+            ObjectKind::Function => 'f',
+            _ => 'r',
         };
         out.push([
             oid(1 + at as u32),
@@ -315,6 +334,62 @@ pub(super) fn table_privileges(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     }
 }
 
+/// `information_schema.usage_privileges` and `role_usage_grants`, of sequences and domains.
+pub(super) fn usage_privileges(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    let sequences = cx.database.sequences.values();
+    let sequences = sequences.map(|one| (&one.name, one.id.0, "SEQUENCE", ObjectKind::Sequence));
+    let domains = cx.database.domains.values();
+    let domains = domains.map(|one| (&one.name, one.id, "DOMAIN", ObjectKind::Type));
+    for (name, id, word, kind) in sequences.chain(domains) {
+        let target = Target::Relation(id);
+        let owner = cx.catalog.rights.owner(&target);
+        let acl = cx.catalog.rights.acl(&target);
+        let acl = acl.unwrap_or_else(|| kind.first_acl(owner));
+        seen(cx, owner, &acl.0, &mut |grantor, grantee, all, options| {
+            if all.has(Privileges::USAGE) {
+                out.push([
+                    grantor,
+                    grantee,
+                    text(cx.database.name.as_str()),
+                    cx.schema(name),
+                    text(own(name)),
+                    text(word),
+                    text("USAGE"),
+                    yes_no(options.has(Privileges::USAGE)),
+                ]);
+            }
+        });
+    }
+}
+
+/// `information_schema.routine_privileges`, of functions of users.
+pub(super) fn routine_privileges(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for function in cx.database.all_functions() {
+        let target = Target::Relation(function.id);
+        let owner = cx.catalog.rights.owner(&target);
+        let acl = cx.catalog.rights.acl(&target);
+        let acl = acl.unwrap_or_else(|| function.kind().first_acl(owner));
+        let [database, schema, specific] = routines::specific(cx, function);
+        seen(cx, owner, &acl.0, &mut |grantor, grantee, all, options| {
+            if !all.has(Privileges::EXECUTE) {
+                return;
+            }
+            out.push([
+                grantor,
+                grantee,
+                database.clone(),
+                schema.clone(),
+                specific.clone(),
+                database.clone(),
+                schema.clone(),
+                text(own(&function.name)),
+                text("EXECUTE"),
+                yes_no(options.has(Privileges::EXECUTE)),
+            ]);
+        });
+    }
+}
+
 pub(super) fn column_privileges(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for (name, id, owner, acl) in granted(cx) {
         let object = cx.catalog.rights.objects.get(&Target::Relation(id));
@@ -349,8 +424,8 @@ fn columns_of<'c>(cx: &CatalogCx<'c>, relation: &str) -> Vec<(u16, &'c str)> {
     let database: &'c Database = cx.database;
     match (database.tables.get(relation), database.views.get(relation)) {
         (Some(table), _) => {
-            let columns = visible(table);
-            let columns = columns.map(|(at, column)| (at as u16, column.name.as_str()));
+            let columns = table.shown().into_iter();
+            let columns = columns.map(|at| (at, table.column_at(at).name.as_str()));
             columns.collect()
         }
         (None, view) => view.map(|view| named(view)).unwrap_or_default(),
@@ -478,11 +553,90 @@ fn asked(
             if number.is_none() {
                 functions::resolved(cx, base::Reg::Type, text)?;
             }
+            for part in wanted.split(',') {
+                let upper = part.trim().to_ascii_uppercase();
+                if !matches!(upper.as_str(), "USAGE" | "USAGE WITH GRANT OPTION") {
+                    return Err(unrecognized(part.trim()));
+                }
+            }
             Ok(Asked::Answer(flag(true)))
         }
-        // Everybody may call functions and use languages and tablespaces.
-        _ => Ok(Asked::Answer(flag(true))),
+        "has_function_privilege" => asked_function(cx, (number, text), wanted),
+        _ => asked_shared(cx, name, (number, text), (role, wanted)),
     }
+}
+
+/// Objects that the system alone has: everybody may use languages; superusers may do the rest.
+fn asked_shared(
+    cx: &CatalogCx<'_>,
+    function: &str,
+    (number, text): (Option<u32>, &str),
+    (role, wanted): (RoleId, &str),
+) -> Result<Asked, SqlError> {
+    let (noun, words, known): (_, &[&str], &[(u32, &str)]) = match function {
+        "has_language_privilege" => {
+            let known = &[(12, "internal"), (13, "c"), (14, "sql")];
+            ("language", &["USAGE"], known)
+        }
+        "has_tablespace_privilege" => {
+            let known = &[(1663, "pg_default"), (1664, "pg_global")];
+            ("tablespace", &["CREATE"], known)
+        }
+        "has_server_privilege" => ("server", &["USAGE"], &[]),
+        "has_foreign_data_wrapper_privilege" => ("foreign-data wrapper", &["USAGE"], &[]),
+        // The settings of all sessions are in files.
+        _ => ("", &["SET", "ALTER SYSTEM"], &[]),
+    };
+    let found = match number {
+        Some(id) => known.iter().find(|(own, _)| *own == id),
+        None => known.iter().find(|(_, own)| *own == text),
+    };
+    let is_parameter = noun.is_empty();
+    if found.is_none() && number.is_none() && !is_parameter {
+        let message = format!("{noun} \"{text}\" does not exist");
+        return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
+    }
+    let mut any = false;
+    for part in wanted.split(',') {
+        let upper = part.trim().to_ascii_uppercase();
+        let word = upper.strip_suffix(" WITH GRANT OPTION");
+        let plain = word.is_none() && noun == "language";
+        let trusted = found.is_none_or(|(_, name)| *name == "sql");
+        any |= plain && trusted;
+        if !words.contains(&word.unwrap_or(&upper).trim_end()) {
+            return Err(unrecognized(part.trim()));
+        }
+    }
+    let answer = match found.is_none() && !is_parameter {
+        true => Datum::Null,
+        false => flag(any || cx.catalog.rights.is_superuser(role)),
+    };
+    Ok(Asked::Answer(answer))
+}
+
+fn asked_function(
+    cx: &CatalogCx<'_>,
+    (number, text): (Option<u32>, &str),
+    wanted: &str,
+) -> Result<Asked, SqlError> {
+    let id = match number {
+        Some(id) => id,
+        None => match functions::resolved(cx, base::Reg::Procedure, text)?.as_int() {
+            Some(id) => u32::try_from(id).unwrap_or(0),
+            None => return Ok(Asked::Answer(Datum::Null)),
+        },
+    };
+    if let Some(own) = cx.routine(id) {
+        let target = Target::Relation(own.id);
+        let kind = ObjectKind::Function;
+        return Ok(Asked::Object(target, kind, cx.database_owner()));
+    }
+    parsed(wanted, ObjectKind::Function)?;
+    // Everybody may call those of the system.
+    Ok(Asked::Answer(match procs::by_oid(id).is_some() {
+        true => flag(true),
+        false => Datum::Null,
+    }))
 }
 
 fn asked_relation(
@@ -511,11 +665,14 @@ fn asked_relation(
 
 /// The place of a column that is given by number or name.
 fn place_of(cx: &CatalogCx<'_>, target: &Target, column: &Datum) -> Result<Option<u16>, SqlError> {
+    let relation = names::relation_name(cx, target_id(target)).unwrap_or_default();
     if let Some(number) = column.as_int() {
-        return Ok(u16::try_from(number - 1).ok());
+        let shown_at = u16::try_from(number - 1).ok();
+        let table = cx.database.tables.get(&*relation);
+        let place = table.and_then(|table| table.place_of(shown_at?));
+        return Ok(place.map(|place| place as u16).or(shown_at));
     }
     let column = column.as_str().unwrap_or_default();
-    let relation = names::relation_name(cx, target_id(target)).unwrap_or_default();
     let columns = columns_of(cx, &relation);
     let found = columns.iter().find(|(_, name)| *name == column);
     match found {

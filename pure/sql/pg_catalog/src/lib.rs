@@ -13,7 +13,8 @@
 //! | `fixed`, `types`, `keywords` | rows that hardly depend on the database |
 //! | `relations`, `columns`, `constraints` | rows about tables, indexes, sequences |
 //! | `user_views`, `enums` | rows about views and enum types of users |
-//! | `views`, `schema` | the same once more for people: pg_tables, information_schema |
+//! | `sees` | what a role sees in information_schema |
+//! | `views`, `schema`, `information` | the same for people: pg_tables, information_schema |
 //! | [`names`] | names to oids and back (`regclass`, `regtype`, ...) |
 //! | `definitions` | SQL text of indexes and constraints |
 //! | [`functions`] | functions over the catalog |
@@ -28,27 +29,37 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+use core::convert::Infallible;
+
 mod absent;
 mod access;
 mod columns;
 mod comments;
 mod constraints;
 mod definitions;
+mod domains;
 pub(crate) mod enums;
 mod fixed;
 pub mod functions;
 mod grants;
+mod information;
 mod keywords;
 mod list;
 pub mod names;
 pub mod output;
+pub mod own;
 pub mod path;
 mod placement;
+mod policies;
 mod procs;
 mod relations;
 pub mod rewrite;
+mod routines;
 mod schema;
+mod sees;
 pub mod settings;
+mod statements;
+mod statistics;
 mod types;
 mod user_views;
 mod views;
@@ -85,6 +96,8 @@ pub struct CatalogCx<'a> {
     pub database: &'a Database,
     /// Name of the session's user.
     pub user: &'a str,
+    /// Backend number of the session.
+    pub pid: i32,
     /// Start of the transaction.
     pub txn_time: Time,
     /// Value of a session setting by lower-case name.
@@ -97,7 +110,8 @@ pub struct CatalogCx<'a> {
 
 impl CatalogCx<'_> {
     fn tables(&self) -> impl Iterator<Item = &Table> {
-        self.database.tables.values().map(|table| &**table)
+        let tables = self.database.tables.values().map(|table| &**table);
+        tables.filter(|table| !catalog::objects::is_own_table(&table.name))
     }
 }
 
@@ -106,6 +120,10 @@ impl CatalogCx<'_> {
 pub enum Asked {
     /// Sessions of the cluster: the answer to `Show::Activity`.
     Sessions,
+    /// What was found in the columns of tables: the answer to `Show::Values`.
+    Values,
+    /// What statements have cost: the answer to `Show::Statements`.
+    Statements,
     /// Locks for which requests wait, and sessions of transactions: the answer to `Show::Locks`.
     Locks,
 }
@@ -159,6 +177,8 @@ impl VirtualTable {
         match self.name {
             "pg_locks" => Some(Asked::Locks),
             "pg_stat_activity" => Some(Asked::Sessions),
+            "pg_stat_statements" => Some(Asked::Statements),
+            "pg_stats" => Some(Asked::Values),
             _ => None,
         }
     }
@@ -176,30 +196,6 @@ pub fn lookup(schema: Option<&str>, name: &str) -> Option<&'static VirtualTable>
         let index = tables.binary_search_by_key(&name, |table| table.name);
         Some(&tables[index.ok()?])
     })
-}
-
-/// Whether the positions of an array column count from 0: PostgreSQL's `int2vector` and
-/// `oidvector`, which are ordinary arrays here. `relation` is the oid of a virtual table,
-/// `attribute` counts from 1.
-pub fn is_zero_based(relation: u32, attribute: i16) -> bool {
-    const INDEX: u32 = 2610;
-    const PROC: u32 = 1255;
-    const TRIGGER: u32 = 2620;
-    const PARTITIONED: u32 = 3350;
-    const STATISTIC: u32 = 3381;
-    let vectors: &[&str] = match relation {
-        INDEX => &["indkey", "indcollation", "indclass", "indoption"],
-        PROC => &["proargtypes"],
-        TRIGGER => &["tgattr"],
-        PARTITIONED => &["partattrs", "partclass", "partcollation"],
-        STATISTIC => &["stxkeys"],
-        _ => return false,
-    };
-    let table = all().find(|table| table.oid == relation);
-    let column = usize::try_from(attribute - 1)
-        .ok()
-        .and_then(|at| table?.columns.get(at));
-    column.is_some_and(|column| vectors.contains(&column.name))
 }
 
 /// All virtual tables.
@@ -230,16 +226,18 @@ fn indexes(table: &Table) -> impl Iterator<Item = (&Index, bool)> {
         .then_some((&table.primary, true));
     primary
         .into_iter()
-        .chain(table.secondary.iter().map(|index| (index, false)))
+        .chain(table.secondary.iter().map(|index| (index, index.of_key)))
 }
 
-/// Position and column of those that users see.
+/// The columns that users see, in their order, each with where it is shown: its number less one.
 fn visible(table: &Table) -> impl Iterator<Item = (usize, &catalog::Column)> {
-    table
-        .columns
-        .iter()
-        .enumerate()
-        .filter(|(_, column)| !column.hidden)
+    let shown = table.shown().into_iter().map(usize::from);
+    shown.map(|at| (usize::from(table.shown_at(at)), &table.columns[at]))
+}
+
+/// The number of a column.
+fn number(table: &Table, place: u16) -> u16 {
+    table.shown_at(usize::from(place)) + 1
 }
 
 // Values of catalog columns.
@@ -266,6 +264,14 @@ fn letter(value: char) -> Datum {
         '\0' => text(""),
         value => text(value.to_string()),
     }
+}
+
+/// The array of the same shape with other items.
+fn mapped(array: &Datum, item: impl Fn(&Datum) -> Datum) -> Datum {
+    let mapped = array
+        .clone()
+        .try_map_items(|one| Ok::<_, Infallible>(item(&one)));
+    mapped.unwrap_or_else(|never| match never {})
 }
 
 fn array(items: impl IntoIterator<Item = Datum>) -> Datum {

@@ -5,8 +5,8 @@
 
 use super::{CatalogCx, VirtualColumn, VirtualTable};
 use super::{
-    columns, comments, constraints, enums, fixed, grants, keywords, procs, relations, schema,
-    types, user_views, views,
+    columns, comments, constraints, domains, enums, fixed, grants, keywords, own, policies, procs,
+    relations, routines, schema, statements, statistics, types, user_views, views,
 };
 use base::RowBatch;
 
@@ -23,14 +23,20 @@ pub(super) mod kinds {
     pub(in super::super) const INT2: Type = Type::Int2;
     pub(in super::super) const INT4: Type = Type::Int4;
     pub(in super::super) const INT8: Type = Type::Int8;
+    pub(in super::super) const NUMERIC: Type = Type::Numeric(None);
     pub(in super::super) const FLOAT4: Type = Type::Float4;
     pub(in super::super) const FLOAT8: Type = Type::Float8;
     pub(in super::super) const CHAR: Type = Type::InternalChar;
     pub(in super::super) const TIMESTAMPTZ: Type = Type::Timestamptz(None);
-    pub(in super::super) const INTERVAL: Type = Type::Interval;
+    pub(in super::super) const INTERVAL: Type = Type::Interval(None);
+    pub(in super::super) const INET: Type = Type::Inet;
     pub(in super::super) const BYTEA: Type = Type::Bytea;
+    pub(in super::super) const REGTYPE: Type = Type::Reg(Reg::Type);
+    pub(in super::super) const REGTYPES: Type = Type::Array(ArrayKind::Reg(Reg::Type));
     pub(in super::super) const OIDS: Type = Type::Array(ArrayKind::Oid);
     pub(in super::super) const INT2S: Type = Type::Array(ArrayKind::Int2);
+    pub(in super::super) const INT2VECTOR: Type = Type::Array(ArrayKind::Int2Vector);
+    pub(in super::super) const OIDVECTOR: Type = Type::Array(ArrayKind::OidVector);
     pub(in super::super) const TEXTS: Type = Type::Array(ArrayKind::Text);
     pub(in super::super) const CHARS: Type = Type::Array(ArrayKind::InternalChar);
     pub(in super::super) const NAMES: Type = Type::Array(ArrayKind::Name);
@@ -98,7 +104,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
         rolcreatedb BOOL, rolcanlogin BOOL, rolreplication BOOL, rolbypassrls BOOL,
         rolconnlimit INT4, rolpassword TEXT, rolvaliduntil TIMESTAMPTZ,
     ]
-    pg_available_extensions 12081 'v' none [
+    pg_available_extensions 12081 'v' statements::available [
         name NAME, default_version TEXT, installed_version TEXT, comment TEXT,
     ]
     pg_cast 2605 'r' none [
@@ -132,7 +138,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
         oid OID, conname NAME, connamespace OID, conowner OID, conforencoding INT4,
         contoencoding INT4, conproc REGPROC, condefault BOOL,
     ]
-    pg_cursors 12077 'v' none [
+    pg_cursors 12077 'v' own::cursors [
         name TEXT, statement TEXT, is_holdable BOOL, is_binary BOOL, is_scrollable BOOL,
         creation_time TIMESTAMPTZ,
     ]
@@ -162,7 +168,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
         oid OID, evtname NAME, evtevent NAME, evtowner OID, evtfoid OID, evtenabled CHAR,
         evttags TEXTS,
     ]
-    pg_extension 3079 'r' none [
+    pg_extension 3079 'r' statements::extension [
         oid OID, extname NAME, extowner OID, extnamespace OID, extrelocatable BOOL,
         extversion TEXT, extconfig OIDS, extcondition TEXTS,
     ]
@@ -187,8 +193,8 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
         indexrelid OID, indrelid OID, indnatts INT2, indnkeyatts INT2, indisunique BOOL,
         indnullsnotdistinct BOOL, indisprimary BOOL, indisexclusion BOOL, indimmediate
         BOOL, indisclustered BOOL, indisvalid BOOL, indcheckxmin BOOL, indisready BOOL,
-        indislive BOOL, indisreplident BOOL, indkey INT2S, indcollation OIDS, indclass
-        OIDS, indoption INT2S, indexprs TEXT, indpred TEXT,
+        indislive BOOL, indisreplident BOOL, indkey INT2VECTOR, indcollation OIDVECTOR,
+        indclass OIDVECTOR, indoption INT2VECTOR, indexprs TEXT, indpred TEXT,
     ]
     pg_index_keys 9001 'v' relations::index_keys [
         indexrelid OID, x INT2, n INT4,
@@ -211,7 +217,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
         transactionid OID, classid OID, objid OID, objsubid INT2, virtualtransaction TEXT,
         pid INT4, mode TEXT, granted BOOL, fastpath BOOL, waitstart TIMESTAMPTZ,
     ]
-    pg_matviews 12038 'v' none [
+    pg_matviews 12038 'v' user_views::stored [
         schemaname NAME, matviewname NAME, matviewowner NAME, tablespace NAME, hasindexes
         BOOL, ispopulated BOOL, definition TEXT,
     ]
@@ -231,19 +237,19 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
         oid OID, opfmethod OID, opfname NAME, opfnamespace OID, opfowner OID,
     ]
     pg_partitioned_table 3350 'r' none [
-        partrelid OID, partstrat CHAR, partnatts INT2, partdefid OID, partattrs INT2S,
-        partclass OIDS, partcollation OIDS, partexprs TEXT,
+        partrelid OID, partstrat CHAR, partnatts INT2, partdefid OID, partattrs INT2VECTOR,
+        partclass OIDVECTOR, partcollation OIDVECTOR, partexprs TEXT,
     ]
-    pg_policies 12018 'v' none [
+    pg_policies 12018 'v' policies::list [
         schemaname NAME, tablename NAME, policyname NAME, permissive TEXT, roles NAMES,
         cmd TEXT, qual TEXT, with_check TEXT,
     ]
-    pg_policy 3256 'r' none [
+    pg_policy 3256 'r' policies::rows [
         oid OID, polname NAME, polrelid OID, polcmd CHAR, polpermissive BOOL, polroles
         OIDS, polqual TEXT, polwithcheck TEXT,
     ]
-    pg_prepared_statements 12095 'v' none [
-        name TEXT, statement TEXT, prepare_time TIMESTAMPTZ, parameter_types OIDS,
+    pg_prepared_statements 12095 'v' own::statements [
+        name TEXT, statement TEXT, prepare_time TIMESTAMPTZ, parameter_types REGTYPES,
         from_sql BOOL, generic_plans INT8, custom_plans INT8,
     ]
     pg_prepared_xacts 12090 'v' none [
@@ -254,7 +260,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
         FLOAT4, prorows FLOAT4, provariadic OID, prosupport REGPROC, prokind CHAR, prosecdef
         BOOL, proleakproof BOOL, proisstrict BOOL, proretset BOOL, provolatile CHAR,
         proparallel CHAR, pronargs INT2, pronargdefaults INT2, prorettype OID, proargtypes
-        OIDS, proallargtypes OIDS, proargmodes CHARS, proargnames TEXTS, proargdefaults
+        OIDVECTOR, proallargtypes OIDS, proargmodes CHARS, proargnames TEXTS, proargdefaults
         TEXT, protrftypes OIDS, prosrc TEXT, probin TEXT, prosqlbody TEXT, proconfig
         TEXTS, proacl TEXTS,
     ]
@@ -268,7 +274,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
     pg_publication_rel 6106 'r' none [
         oid OID, prpubid OID, prrelid OID, prqual TEXT, prattrs INT2S,
     ]
-    pg_range 3541 'r' none [
+    pg_range 3541 'r' fixed::range [
         rngtypid OID, rngsubtype OID, rngmultitypid OID, rngcollation OID, rngsubopc OID,
         rngcanonical REGPROC, rngsubdiff REGPROC,
     ]
@@ -292,7 +298,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
         INT8, seqcache INT8, seqcycle BOOL,
     ]
     pg_sequences 12048 'v' views::sequences [
-        schemaname NAME, sequencename NAME, sequenceowner NAME, data_type OID, start_value
+        schemaname NAME, sequencename NAME, sequenceowner NAME, data_type REGTYPE, start_value
         INT8, min_value INT8, max_value INT8, increment_by INT8, cycle BOOL, cache_size
         INT8, last_value INT8,
     ]
@@ -315,7 +321,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
     ]
     pg_stat_activity 12222 'v' views::activity [
         datid OID, datname NAME, pid INT4, leader_pid INT4, usesysid OID, usename NAME,
-        application_name TEXT, client_addr TEXT, client_hostname TEXT, client_port INT4,
+        application_name TEXT, client_addr INET, client_hostname TEXT, client_port INT4,
         backend_start TIMESTAMPTZ, xact_start TIMESTAMPTZ, query_start TIMESTAMPTZ,
         state_change TIMESTAMPTZ, wait_event_type TEXT, wait_event TEXT, state TEXT,
         backend_xid OID, backend_xmin OID, query_id INT8, query TEXT, backend_type TEXT,
@@ -338,6 +344,20 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
         sessions_abandoned INT8, sessions_fatal INT8, sessions_killed INT8, stats_reset
         TIMESTAMPTZ,
     ]
+    pg_stat_statements 13990 'v' statements::rows [
+        userid OID, dbid OID, toplevel BOOL, queryid INT8, query TEXT, plans INT8,
+        total_plan_time FLOAT8, min_plan_time FLOAT8, max_plan_time FLOAT8, mean_plan_time
+        FLOAT8, stddev_plan_time FLOAT8, calls INT8, total_exec_time FLOAT8, min_exec_time
+        FLOAT8, max_exec_time FLOAT8, mean_exec_time FLOAT8, stddev_exec_time FLOAT8, rows
+        INT8, shared_blks_hit INT8, shared_blks_read INT8, shared_blks_dirtied INT8,
+        shared_blks_written INT8, local_blks_hit INT8, local_blks_read INT8,
+        local_blks_dirtied INT8, local_blks_written INT8, temp_blks_read INT8,
+        temp_blks_written INT8, blk_read_time FLOAT8, blk_write_time FLOAT8,
+        temp_blk_read_time FLOAT8, temp_blk_write_time FLOAT8, wal_records INT8, wal_fpi
+        INT8, wal_bytes NUMERIC, jit_functions INT8, jit_generation_time FLOAT8,
+        jit_inlining_count INT8, jit_inlining_time FLOAT8, jit_optimization_count INT8,
+        jit_optimization_time FLOAT8, jit_emission_count INT8, jit_emission_time FLOAT8,
+    ]
     pg_stat_user_indexes 12192 'v' views::index_counts [
         relid OID, indexrelid OID, schemaname NAME, relname NAME, indexrelname NAME,
         idx_scan INT8, idx_tup_read INT8, idx_tup_fetch INT8,
@@ -357,9 +377,9 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
     ]
     pg_statistic_ext 3381 'r' none [
         oid OID, stxrelid OID, stxname NAME, stxnamespace OID, stxowner OID, stxstattarget
-        INT4, stxkeys INT2S, stxkind CHARS, stxexprs TEXT,
+        INT4, stxkeys INT2VECTOR, stxkind CHARS, stxexprs TEXT,
     ]
-    pg_stats 12053 'v' none [
+    pg_stats 12053 'v' statistics::stats [
         schemaname NAME, tablename NAME, attname NAME, inherited BOOL, null_frac FLOAT4,
         avg_width INT4, n_distinct FLOAT4, most_common_vals TEXT, most_common_freqs
         FLOAT8S, histogram_bounds TEXT, correlation FLOAT4, most_common_elems TEXT,
@@ -384,7 +404,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
         oid OID, tgrelid OID, tgparentid OID, tgname NAME, tgfoid OID, tgtype INT2,
         tgenabled CHAR, tgisinternal BOOL, tgconstrrelid OID, tgconstrindid OID,
         tgconstraint OID, tgdeferrable BOOL, tginitdeferred BOOL, tgnargs INT2, tgattr
-        INT2S, tgargs BYTEA, tgqual TEXT, tgoldtable NAME, tgnewtable NAME,
+        INT2VECTOR, tgargs BYTEA, tgqual TEXT, tgoldtable NAME, tgnewtable NAME,
     ]
     pg_ts_config 3602 'r' none [
         oid OID, cfgname NAME, cfgnamespace OID, cfgowner OID, cfgparser OID,
@@ -443,7 +463,7 @@ pub(super) static INFORMATION: &[VirtualTable] = tables! { "information_schema":
         table_catalog NAME, table_schema NAME, table_name NAME, constraint_catalog NAME,
         constraint_schema NAME, constraint_name NAME,
     ]
-    domains 13320 'v' none [
+    domains 13320 'v' domains::rows [
         domain_catalog NAME, domain_schema NAME, domain_name NAME, data_type TEXT,
         character_maximum_length INT4, character_octet_length INT4, character_set_catalog
         NAME, character_set_schema NAME, character_set_name NAME, collation_catalog NAME,
@@ -464,7 +484,7 @@ pub(super) static INFORMATION: &[VirtualTable] = tables! { "information_schema":
         table_catalog NAME, table_schema NAME, table_name NAME, column_name NAME,
         ordinal_position INT4, position_in_unique_constraint INT4,
     ]
-    parameters 13334 'v' none [
+    parameters 13334 'v' routines::parameters [
         specific_catalog NAME, specific_schema NAME, specific_name NAME, ordinal_position
         INT4, parameter_mode TEXT, is_result TEXT, as_locator TEXT, parameter_name NAME,
         data_type TEXT, character_maximum_length INT4, character_octet_length INT4,
@@ -481,7 +501,12 @@ pub(super) static INFORMATION: &[VirtualTable] = tables! { "information_schema":
         unique_constraint_catalog NAME, unique_constraint_schema NAME,
         unique_constraint_name NAME, match_option TEXT, update_rule TEXT, delete_rule TEXT,
     ]
-    routines 13377 'v' none [
+    routine_privileges 13353 'v' grants::routine_privileges [
+        grantor NAME, grantee NAME, specific_catalog NAME, specific_schema NAME,
+        specific_name NAME, routine_catalog NAME, routine_schema NAME, routine_name NAME,
+        privilege_type TEXT, is_grantable TEXT,
+    ]
+    routines 13377 'v' routines::routines [
         specific_catalog NAME, specific_schema NAME, specific_name NAME, routine_catalog
         NAME, routine_schema NAME, routine_name NAME, routine_type TEXT, module_catalog
         NAME, module_schema NAME, module_name NAME, udt_catalog NAME, udt_schema NAME,

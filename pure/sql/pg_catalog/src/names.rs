@@ -102,6 +102,8 @@ pub fn in_known_schema(
 pub fn known_schema(database: &Database, schema: Option<&str>) -> Result<(), SqlError> {
     match schema {
         None => Ok(()),
+        // Every session has one, with something in it or not.
+        Some(catalog::TEMPORARY_ALIAS) => Ok(()),
         Some(schema) if database.schema(schema).is_some() => Ok(()),
         Some(schema) => {
             let message = format!("schema \"{schema}\" does not exist");
@@ -117,6 +119,17 @@ fn number(text: &str) -> Option<u32> {
         digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => digits.parse().ok(),
         _ => None,
     }
+}
+
+/// `text::regoper` and `text::regoperator`: a number, because pg_operator has no rows.
+///
+/// # Errors
+/// 0A000 for a name.
+pub fn regoper_in(text: &str) -> Result<u32, SqlError> {
+    text.trim().parse().map_err(|_| {
+        let message = format!("operator \"{text}\" by its name is not supported");
+        SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+    })
 }
 
 /// The oid of the table, index, sequence or view with that name; `None` if there is none.
@@ -136,6 +149,9 @@ pub fn find_class(cx: &CatalogCx<'_>, text: &str) -> Result<Option<u32>, SqlErro
     let found = path::meant(&names, schema.as_deref(), &name, Database::has_relation);
     Ok(found.and_then(|found| match found {
         Meant::System(table) => Some(table.oid),
+        Meant::Own(full) if catalog::objects::is_own_table(&full) => {
+            lookup(None, own(&full)).map(|table| table.oid)
+        }
         Meant::Own(full) => class_of(cx, &full),
     }))
 }
@@ -185,6 +201,7 @@ pub fn regclass_out(cx: &CatalogCx<'_>, oid: u32) -> String {
         let alone = path::meant(&names, None, table.name, Database::has_relation);
         return match alone {
             Some(Meant::System(found)) if found.oid == oid => name.into_owned(),
+            Some(Meant::Own(found)) if catalog::objects::is_own_table(&found) => name.into_owned(),
             _ => format!("{}.{name}", table.schema),
         };
     }
@@ -214,7 +231,7 @@ pub(super) fn relation_name(cx: &CatalogCx<'_>, oid: u32) -> Option<String> {
 }
 
 /// Types with a name of their own in SQL: (words, name in pg_type).
-const SQL_TYPE_NAMES: [(&str, &str); 20] = [
+const SQL_TYPE_NAMES: [(&str, &str); 22] = [
     ("bigint", "int8"),
     ("bit varying", "varbit"),
     ("boolean", "bool"),
@@ -233,6 +250,8 @@ const SQL_TYPE_NAMES: [(&str, &str); 20] = [
     ("real", "float4"),
     ("smallint", "int2"),
     ("string", "text"),
+    ("time with time zone", "timetz"),
+    ("time without time zone", "time"),
     ("timestamp with time zone", "timestamptz"),
     ("timestamp without time zone", "timestamp"),
 ];
@@ -294,6 +313,7 @@ pub fn type_name(oid: u32, typmod: Option<i32>) -> String {
     // Without a modifier given, bpchar is the SQL type character.
     match (oid, typmod) {
         (1042, None) => return "character".to_owned(),
+        (1560, None) => return "bit".to_owned(),
         (1042, Some(-1)) => return "bpchar".to_owned(),
         _ => {}
     }
@@ -385,9 +405,14 @@ pub fn find_proc(text: &str) -> Option<u32> {
 /// `text::regproc`.
 ///
 /// # Errors
-/// 42883 if there is no such function in pg_proc.
+/// 42883 if there is no such function in pg_proc, 0A000 if PostgreSQL has it.
 pub fn regproc_in(text: &str) -> Result<u32, SqlError> {
     find_proc(text).ok_or_else(|| {
+        let name = text.split('(').next().unwrap_or(text).trim();
+        let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
+        if let Some(error) = ::expr::resolve::absent_function(name) {
+            return error;
+        }
         let message = format!("function \"{}\" does not exist", text.trim());
         SqlError::new(SqlState::UNDEFINED_FUNCTION, message)
     })

@@ -18,7 +18,7 @@ pub fn reg(ty: Type) -> Option<Reg> {
 /// Whether a value of the type has a text form of its own ([`base::text`]); others go through
 /// [`put_names`].
 pub fn is_plain(ty: Type) -> bool {
-    reg(ty).is_none() && ty.enum_id().is_none()
+    reg(ty).is_none() && ty.user_id().is_none()
 }
 
 /// Refuses to give values of a type in the binary format.
@@ -35,20 +35,72 @@ pub fn check_binary(ty: Type) -> Result<(), SqlError> {
 
 /// Whether the text form of a type shows the session's time zone.
 pub fn is_zoned(ty: Type) -> bool {
-    matches!(ty.element().unwrap_or(ty), Type::Timestamptz(_))
+    // A row may have one among its fields.
+    ty.has_moments() || matches!(ty.element().unwrap_or(ty), Type::Composite(_))
+}
+
+/// Whether the text form of a type shows the session's style of intervals.
+pub fn has_spans(ty: Type) -> bool {
+    let ty = ty.element().unwrap_or(ty);
+    matches!(ty, Type::Interval(_) | Type::Composite(_))
+}
+
+/// Puts texts in the style `iso_8601` in the place of intervals, as [`put_names`] does with names.
+pub fn put_spans(columns: &[OutColumn], as_text: &dyn Fn(usize) -> bool, batch: &mut RowBatch) {
+    for (at, column) in columns.iter().enumerate() {
+        if has_spans(column.ty) && as_text(at) {
+            let values = batch.datums.iter_mut().skip(at).step_by(columns.len());
+            values.for_each(in_iso);
+        }
+    }
+}
+
+fn in_iso(value: &mut Datum) {
+    match value {
+        Datum::Interval(span) => *value = base::text::iso_span(*span).into(),
+        Datum::Record(record) => {
+            **record = record.map(|(ty, value)| {
+                let mut value = value.clone();
+                if has_spans(ty) {
+                    in_iso(&mut value);
+                }
+                value
+            });
+        }
+        Datum::Array(items) => items.iter_mut().for_each(in_iso),
+        Datum::Grid(grid) => grid.items_mut().iter_mut().for_each(in_iso),
+        _ => {}
+    }
+}
+
+/// Whether a text of the type is read in the session's time zone.
+pub fn reads_zone(ty: Type) -> bool {
+    ty.has_moments() || matches!(ty.element().unwrap_or(ty), Type::Timetz(_))
 }
 
 /// A value whose text form is that of the value in a zone.
 pub fn in_zone(zone: &Zone, value: &mut Datum) {
     match value {
-        Datum::Timestamp(at) => {
-            let mut out = Vec::new();
-            base::text::format_zoned(*at, zone, &mut out);
-            let text = String::from_utf8(out).expect("text forms are UTF-8");
-            *value = text.into();
+        Datum::Record(record) => {
+            let shown = record.map(|(ty, value)| {
+                let mut value = value.clone();
+                if is_zoned(ty) {
+                    in_zone(zone, &mut value);
+                }
+                value
+            });
+            **record = shown;
         }
         Datum::Array(items) => items.iter_mut().for_each(|item| in_zone(zone, item)),
-        _ => {}
+        Datum::Grid(grid) => grid
+            .items_mut()
+            .iter_mut()
+            .for_each(|item| in_zone(zone, item)),
+        moments => {
+            if let Some(text) = base::text::zoned(moments, zone) {
+                *moments = text.into();
+            }
+        }
     }
 }
 
@@ -82,7 +134,12 @@ pub fn put_names(
     batch: &mut RowBatch,
 ) -> Result<(), SqlError> {
     for (at, column) in columns.iter().enumerate() {
-        if let Some(id) = column.ty.enum_id() {
+        if let Type::Composite(_) = column.ty.element().unwrap_or(column.ty) {
+            let values = batch.datums.iter_mut().skip(at).step_by(columns.len());
+            values.for_each(|value| *value = enums::fields_labelled(cx, value));
+            continue;
+        }
+        if let Some(id) = column.ty.user_id() {
             let Some(found) = cx.database.enum_by_id(id) else {
                 let message = format!("cache lookup failed for type {id}");
                 return Err(SqlError::new(SqlState::INTERNAL, message));
@@ -106,9 +163,18 @@ pub fn put_names(
 /// # Errors
 /// Those of [`base::wire::decode`]; 22P02 for what is no label.
 pub fn read_binary(cx: &CatalogCx<'_>, ty: Type, bytes: &[u8]) -> Result<Datum, SqlError> {
-    let Some(id) = ty.enum_id() else {
+    let Some(id) = ty.user_id() else {
         return base::wire::decode(ty, bytes);
     };
+    if let Type::Composite(id) = ty {
+        return enums::read_row(cx, id, bytes);
+    }
+    if matches!(ty, Type::Array(ArrayKind::Composite(_))) {
+        let message = "the binary format of arrays of composite types is not supported here";
+        return Err(
+            SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint("Send the array as text.")
+        );
+    }
     let written = match ty.element() {
         Some(_) => base::wire::decode_texts(bytes, id)?,
         None => base::wire::decode(Type::Text, bytes)?,
@@ -121,7 +187,7 @@ pub fn read_binary(cx: &CatalogCx<'_>, ty: Type, bytes: &[u8]) -> Result<Datum, 
 /// # Errors
 /// Those of [`base::text::parse`]; 42P01 and its like for a name of nothing.
 pub fn read(cx: &CatalogCx<'_>, ty: Type, text: &str) -> Result<Datum, SqlError> {
-    if let Some(id) = ty.enum_id() {
+    if let Some(id) = ty.user_id() {
         let value = match ty.element() {
             Some(_) => base::text::parse(Type::Array(ArrayKind::Text), text)?,
             None => text.into(),
@@ -133,12 +199,10 @@ pub fn read(cx: &CatalogCx<'_>, ty: Type, text: &str) -> Result<Datum, SqlError>
         (Some(reg), None) => functions::resolved(cx, reg, text),
         (Some(reg), Some(_)) => {
             let texts = base::text::parse(Type::Array(ArrayKind::Text), text)?;
-            let items = texts.as_array().unwrap_or_default().iter();
-            let items = items.map(|item| match item.as_str() {
+            texts.try_map_items(|item| match item.as_str() {
                 Some(name) => functions::resolved(cx, reg, name),
                 None => Ok(Datum::Null),
-            });
-            Ok(Datum::Array(items.collect::<Result<_, _>>()?))
+            })
         }
     }
 }

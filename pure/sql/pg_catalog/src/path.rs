@@ -3,8 +3,8 @@
 use super::*;
 use ::rights::{Privileges, RoleId};
 use base::SqlError;
-use base::full_name::{full, own, schema_of};
-use catalog::{INFORMATION_SCHEMA, Names, PG_CATALOG_SCHEMA};
+use base::full_name::{full, is_temporary, own, schema_of, temporary_of};
+use catalog::{INFORMATION_SCHEMA, Names, PG_CATALOG_SCHEMA, TEMPORARY_ALIAS, objects};
 
 /// The value that the setting begins with.
 pub const DEFAULT: &str = "\"$user\", public";
@@ -66,25 +66,47 @@ fn parse_word(word: &str) -> String {
     folded
 }
 
-/// The schemas of a setting, in their order: those that are there and that the role may use.
+/// The schemas of a setting, in their order: those that are there and that the role may use. The
+/// schema of the session, `own`, comes first unless the setting names it; it is there twice if the
+/// setting begins with it ([`Names::first`]).
 pub fn schemas(
     catalog: &Catalog,
     database: &Database,
     (role, user): (RoleId, &str),
+    own: Option<u32>,
     setting: &str,
 ) -> Vec<u32> {
     let mut found = Vec::new();
-    for name in listed(setting).unwrap_or_default() {
+    let listed = listed(setting).unwrap_or_default();
+    for (place, name) in listed.into_iter().enumerate() {
         let name = if name == "$user" { user } else { &name };
+        if let (TEMPORARY_ALIAS, Some(own)) = (name, own)
+            && !found.contains(&own)
+        {
+            found.push(own);
+            if place == 0 {
+                found.push(own);
+            }
+            continue;
+        }
         let Some(schema) = database.schema(name) else {
             continue;
         };
         let usable = || catalog.may_use(database, schema, role, Privileges::USAGE);
-        if !found.contains(&schema) && usable() {
+        if !found.contains(&schema) && !is_temporary(schema) && usable() {
             found.push(schema);
         }
     }
+    if let Some(own) = own.filter(|own| !found.contains(own)) {
+        found.insert(0, own);
+    }
     found
+}
+
+/// Whether a setting names the schema of the session.
+pub fn names_temporary(setting: &str) -> bool {
+    setting.len() >= TEMPORARY_ALIAS.len()
+        && listed(setting).is_some_and(|all| all.iter().any(|name| name == TEMPORARY_ALIAS))
 }
 
 /// What the name of a relation means.
@@ -102,19 +124,29 @@ pub fn meant(
     name: &str,
     has: impl Fn(&Database, &str) -> bool,
 ) -> Option<Meant> {
+    let system = |table: &'static VirtualTable| match own_table(names.database, table) {
+        Some(full) => Meant::Own(full),
+        None => Meant::System(table),
+    };
     if let Some(schema) = schema {
         if let Some(table) = lookup(Some(schema), name) {
-            return Some(Meant::System(table));
+            return Some(system(table));
         }
         return names.find(Some(schema), name, has).map(Meant::Own);
+    }
+    if let Some(own) = names.path.first().filter(|schema| is_temporary(**schema)) {
+        let full = full(*own, name);
+        if has(names.database, &full) {
+            return Some(Meant::Own(full));
+        }
     }
     if !names.path.contains(&PG_CATALOG_SCHEMA)
         && let Some(table) = lookup(None, name)
     {
-        return Some(Meant::System(table));
+        return Some(system(table));
     }
     names.path.iter().find_map(|schema| {
-        let system = match *schema {
+        let found = match *schema {
             PG_CATALOG_SCHEMA => lookup(None, name),
             INFORMATION_SCHEMA => lookup(Some("information_schema"), name),
             schema => {
@@ -122,8 +154,16 @@ pub fn meant(
                 return has(names.database, &full).then_some(Meant::Own(full));
             }
         };
-        system.map(Meant::System)
+        found.map(system)
     })
+}
+
+/// The full name of the table that holds the rows of one of the system catalog, if there is one:
+/// those of large objects, once one has been made.
+fn own_table(database: &Database, table: &VirtualTable) -> Option<String> {
+    let is_of_objects = matches!(table.name, objects::OBJECTS | objects::PAGES);
+    let made = is_of_objects && table.schema == "pg_catalog" && database.keeps_objects();
+    made.then(|| full(PG_CATALOG_SCHEMA, table.name))
 }
 
 impl<'a> CatalogCx<'a> {
@@ -135,8 +175,20 @@ impl<'a> CatalogCx<'a> {
             self.catalog,
             self.database,
             (self.acting(), self.user),
+            self.temporary(),
             setting,
         )
+    }
+
+    /// The schema for what the session has made for itself, if there is something.
+    pub(super) fn temporary(&self) -> Option<u32> {
+        let has = self.database.has_temporary(self.pid);
+        has.then(|| temporary_of(self.pid))
+    }
+
+    /// Whether a schema is that of another session.
+    pub(super) fn is_of_others(&self, schema: u32) -> bool {
+        is_temporary(schema) && schema != temporary_of(self.pid)
     }
 
     /// The name of the schema of an object.
@@ -205,17 +257,30 @@ impl<'a> CatalogCx<'a> {
 
     fn current_schema(&self) -> Datum {
         let path = self.path();
-        optional(
-            path.first()
-                .map(|schema| self.database.schema_name(*schema)),
-        )
+        let names = Names {
+            database: self.database,
+            path: &path,
+        };
+        let first = names.first().ok();
+        optional(first.map(|schema| self.database.schema_name(schema)))
     }
 
     /// `current_schemas(with those that are searched in any case)`.
     fn current_schemas(&self, implicit: bool) -> Datum {
         let mut path = self.path();
+        let setting = (self.setting)("search_path");
+        let named = names_temporary(setting.as_deref().unwrap_or(DEFAULT));
+        path.dedup();
+        let mut begin = 0;
+        if !named && path.first().is_some_and(|schema| is_temporary(*schema)) {
+            if implicit {
+                begin = 1;
+            } else {
+                path.remove(0);
+            }
+        }
         if implicit && !path.contains(&PG_CATALOG_SCHEMA) {
-            path.insert(0, PG_CATALOG_SCHEMA);
+            path.insert(begin, PG_CATALOG_SCHEMA);
         }
         array(
             path.iter()
@@ -226,7 +291,8 @@ impl<'a> CatalogCx<'a> {
 
 /// Whether a database has this type.
 pub(super) fn has_type(database: &Database, full: &str) -> bool {
-    database.type_named(full).is_some()
+    let has_rows = || database.tables.contains_key(full) || database.views.contains_key(full);
+    database.type_named(full).is_some() || database.domains.contains_key(full) || has_rows()
 }
 
 /// # Errors
@@ -242,6 +308,20 @@ pub(super) fn check(setting: &str, value: &str) -> Result<String, SqlError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_schema_of_a_session_is_named_or_comes_first() {
+        for (setting, named) in [
+            ("public", false),
+            ("public, pg_temp", true),
+            ("PG_TEMP", true),
+            ("pg_temp_7", false),
+            ("\"pg_temp,\"", false),
+            ("pg_temp,", false),
+        ] {
+            assert_eq!(names_temporary(setting), named, "{setting}");
+        }
+    }
 
     #[test]
     fn lists_are_read_as_postgres_reads_them() {

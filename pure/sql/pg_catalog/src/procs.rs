@@ -39,6 +39,11 @@ impl Proc {
         })
     }
 
+    /// Whether a call gives one value.
+    pub(super) fn gives_value(&self) -> bool {
+        self.kind == "f" && !self.is_set && self.variadic == 0
+    }
+
     /// Its arguments as `pg_get_function_arguments` writes them.
     pub(super) fn arguments(&self) -> String {
         let last = self.args.len().saturating_sub(1);
@@ -81,8 +86,12 @@ pub(super) fn by_oid(oid: u32) -> Option<Proc> {
 }
 
 /// What `pg_get_function_result` and its like tell of a function.
-pub(super) fn told(name: &str, oid: u32) -> Datum {
+pub(super) fn told(cx: &CatalogCx<'_>, name: &str, oid: u32) -> Datum {
+    if let Some(own) = routines::told(cx, name, oid) {
+        return own;
+    }
     match by_oid(oid) {
+        _ if matches!(name, "pg_get_functiondef" | "pg_get_function_sqlbody") => Datum::Null,
         Some(proc) if name == "pg_get_function_result" => text(proc.result()),
         Some(proc) => text(proc.arguments()),
         None => Datum::Null,
@@ -95,7 +104,8 @@ pub(super) fn named(name: &str) -> impl Iterator<Item = Proc> {
 }
 
 /// pg_proc.
-pub(super) fn rows(_: &CatalogCx<'_>, out: &mut RowBatch) {
+pub(super) fn rows(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    routines::rows(cx, out);
     const INTERNAL: u32 = 12;
     for proc in all() {
         let letter_of = |word: &str| letter(word.chars().next().unwrap_or(' '));
@@ -139,6 +149,7 @@ mod tests {
         // No functions in PostgreSQL, but syntax.
         let own = [
             "current_timestamp",
+            "current_time",
             "localtimestamp",
             "current_date",
             "localtime",
@@ -147,6 +158,10 @@ mod tests {
             "current_role",
             "user",
             "current_catalog",
+            // Of extensions there.
+            "uuid_generate_v4",
+            "digest",
+            "hmac",
         ];
         let missing: Vec<&str> = expr::resolve::listing()
             .iter()

@@ -1,10 +1,10 @@
 //! Rows about tables, indexes and sequences: pg_class, pg_index, pg_sequence, pg_depend.
 
-use super::types::opclass;
+use super::types::opclass_named;
 use super::*;
 use ::functions::keywords::quote_ident;
-use base::full_name::schema_of;
-use catalog::Sequence;
+use base::full_name::{is_temporary, schema_of};
+use catalog::{Sequence, View};
 
 /// What differs between the rows of pg_class; the rest is constant.
 struct Class<'a> {
@@ -21,7 +21,12 @@ struct Class<'a> {
     /// `d` by the primary key, `n` nothing.
     replica_identity: char,
     shared: bool,
+    /// Row security is enabled, and forced.
+    guarded: (bool, bool),
     options: Datum,
+    populated: bool,
+    /// Of what has rows that users see; 0: there is none.
+    row_type: u32,
 }
 
 impl Class<'_> {
@@ -29,14 +34,18 @@ impl Class<'_> {
         let target = ::rights::Target::Relation(self.oid);
         let owner = match self.kind {
             'i' => cx.owner(self.oid),
+            'c' => cx
+                .catalog
+                .rights
+                .owner(&::rights::Target::Relation(self.row_type)),
             _ => cx.catalog.rights.owner(&target),
         };
-        let stored = matches!(self.kind, 'r' | 'i' | 'S');
+        let stored = matches!(self.kind, 'r' | 'i' | 'S' | 'm');
         out.push([
             oid(self.oid),
             text(own(self.name)),
             oid(self.schema),
-            oid(0), // reltype: no row types
+            oid(self.row_type),
             oid(0),
             oid(owner.0),
             oid(self.method),
@@ -48,16 +57,16 @@ impl Class<'_> {
             oid(0), // reltoastrelid
             flag(self.has_index),
             flag(self.shared),
-            letter('p'),
+            letter(if is_temporary(self.schema) { 't' } else { 'p' }),
             letter(self.kind),
             int(self.columns),
             int(self.checks),
             flag(self.is_rule),
             flag(self.has_triggers),
             flag(false),
-            flag(false),
-            flag(false),
-            flag(true),
+            flag(self.guarded.0),
+            flag(self.guarded.1),
+            flag(self.populated),
             letter(self.replica_identity),
             flag(false), // relispartition
             oid(0),
@@ -87,13 +96,19 @@ pub(super) fn class(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     }
     for table in cx.tables() {
         let columns = visible(table).count();
+        let stored = cx.database.stored_view(&table.name);
+        let kind = if stored.is_some() { 'm' } else { 'r' };
         Class {
             checks: table.checks.len(),
             has_index: indexes(table).next().is_some(),
             has_triggers: !table.foreign_keys.is_empty() || !table.referenced_by.is_empty(),
             replica_identity: 'd',
+            guarded: guarded(cx, table),
             options: options(table),
-            ..plain(table.id.0, &table.name, HEAP, 'r', columns)
+            is_rule: stored.is_some(),
+            populated: stored.is_none_or(|stored| stored.filled),
+            row_type: types::row_type(table.id.0),
+            ..plain(table.id.0, &table.name, HEAP, kind, columns)
         }
         .push(cx, out);
         for (index, _) in indexes(table) {
@@ -108,13 +123,32 @@ pub(super) fn class(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for sequence in cx.database.sequences.values() {
         plain(sequence.id.0, &sequence.name, 0, 'S', 3).push(cx, out);
     }
+    for found in cx.database.enums.values() {
+        if let (Some(id), Some(attributes)) = (found.class_id(), &found.attributes) {
+            Class {
+                row_type: found.id,
+                ..plain(id, &found.name, 0, 'c', attributes.len())
+            }
+            .push(cx, out);
+        }
+    }
     for view in cx.views() {
         Class {
             is_rule: true,
+            options: view_options(view),
+            row_type: types::row_type(view.id.0),
             ..plain(view.id.0, &view.name, 0, 'v', view.columns.len())
         }
         .push(cx, out);
     }
+}
+
+/// Whether row security is enabled, and forced on the owner.
+pub(super) fn guarded(cx: &CatalogCx<'_>, table: &Table) -> (bool, bool) {
+    let security = cx.database.rows_of(table.id);
+    security.map_or((false, false), |security| {
+        (security.enabled, security.forced)
+    })
 }
 
 /// A relation of users without anything special.
@@ -132,7 +166,19 @@ fn plain(id: u32, name: &str, method: u32, kind: char, columns: usize) -> Class<
         is_rule: false,
         replica_identity: 'n',
         shared: false,
+        guarded: (false, false),
         options: Datum::Null,
+        populated: true,
+        row_type: 0,
+    }
+}
+
+/// The check option of a view.
+fn view_options(view: &View) -> Datum {
+    match view.check {
+        None => Datum::Null,
+        Some(false) => array([text("check_option=local")]),
+        Some(true) => array([text("check_option=cascaded")]),
     }
 }
 
@@ -169,9 +215,13 @@ pub(super) fn index(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         for (index, primary) in indexes(table) {
             let keys = || index.columns.iter();
             let shown = |text: Option<String>| text.map(|text| cx.kept_text(&text));
-            let collation = |column| match key_type(table, column).is_text() {
-                true => oid(COLLATION),
-                false => oid(0),
+            let collation = |key: &catalog::IndexColumn| {
+                let named = table.column_at(key.column).collation;
+                match key_type(table, key).is_text() {
+                    true if named > 0 => oid(named),
+                    true => oid(COLLATION),
+                    false => oid(0),
+                }
             };
             out.push([
                 oid(index.id.0),
@@ -182,7 +232,7 @@ pub(super) fn index(cx: &CatalogCx<'_>, out: &mut RowBatch) {
                 flag(index.nulls_equal),
                 flag(primary),
                 flag(false),
-                flag(true),
+                flag(!index.is_deferrable()),
                 flag(false),
                 flag(!index.building),
                 flag(false),
@@ -191,9 +241,16 @@ pub(super) fn index(cx: &CatalogCx<'_>, out: &mut RowBatch) {
                 flag(false),
                 array(numbers(table, index).map(int)),
                 array(keys().map(collation)),
-                array(keys().map(|column| oid(opclass(key_type(table, column))))),
-                // Bit 0: descending; bit 1: NULLs first, which goes with it.
-                array(keys().map(|column| int(if column.descending { 3 } else { 0 }))),
+                array(keys().enumerate().map(|(at, column)| {
+                    let class = index.classes.get(at).and_then(Option::as_deref);
+                    oid(opclass_named(class, key_type(table, column)))
+                })),
+                // Bit 0: descending; bit 1: NULLs first.
+                array(
+                    index.columns.iter().map(|key| {
+                        int(i64::from(key.descending) | i64::from(key.nulls_first) << 1)
+                    }),
+                ),
                 optional(shown(definitions::expressions(table, index))),
                 optional(shown(definitions::predicate(table, index))),
             ]);
@@ -207,7 +264,7 @@ fn numbers(table: &Table, index: &Index) -> impl Iterator<Item = u16> {
     let all = keys.chain(index.included.iter().copied());
     all.map(|column| match table.columns[usize::from(column)].of_index {
         true => 0,
-        false => column + 1,
+        false => number(table, column),
     })
 }
 
@@ -222,31 +279,17 @@ pub(super) fn index_keys(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     }
 }
 
-/// The integer type that a sequence counts in: its bounds tell.
-pub(super) fn sequence_type(sequence: &Sequence) -> Type {
-    let bound = if sequence.increment > 0 {
-        sequence.max
-    } else {
-        sequence.min
-    };
-    match bound {
-        32_767 | -32_768 => Type::Int2,
-        2_147_483_647 | -2_147_483_648 => Type::Int4,
-        _ => Type::Int8,
-    }
-}
-
 pub(super) fn sequence(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for sequence in cx.database.sequences.values() {
         out.push([
             oid(sequence.id.0),
-            oid(sequence_type(sequence).oid()),
+            oid(sequence.ty.oid()),
             int(sequence.start),
             int(sequence.increment),
             int(sequence.max),
             int(sequence.min),
             int(1),
-            flag(false),
+            flag(sequence.cycle),
         ]);
     }
 }
@@ -280,4 +323,6 @@ pub(super) fn depend(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     }
     columns::depend(cx, out);
     user_views::depend(cx, out);
+    routines::depend(cx, out);
+    domains::depend(cx, out);
 }

@@ -60,21 +60,6 @@ const RULES: &[Rule] = &[
         "join (select oid, pg_catalog.array_position(pg_catalog.current_schemas(true), nspname) \
          as n from pg_catalog.pg_namespace) as o on (o.oid = c.relnamespace)",
     ),
-    // JDBC getFunctionColumns and getProcedureColumns read the text of an oidvector.
-    rule(
-        "p.prorettype,p.proargtypes, t.typtype",
-        "p.prorettype, pg_catalog.array_to_string(p.proargtypes, ' ') AS proargtypes, t.typtype",
-    ),
-    // SQLAlchemy reads the text of an int2vector.
-    rule(
-        "pg_catalog.pg_index.indoption,",
-        "pg_catalog.array_to_string(pg_catalog.pg_index.indoption, ' ') AS indoption,",
-    ),
-    // pg_dump reads the text of an int2vector, which is an ordinary array here.
-    rule(
-        "i.indkey, i.indisclustered, c.contype",
-        "pg_catalog.array_to_string(i.indkey, ' ') AS indkey, i.indisclustered, c.contype",
-    ),
     // psql \d+: there are no toast tables.
     rule(
         "c.reloptions || array(select 'toast.' || x from pg_catalog.unnest(tc.reloptions) x)",

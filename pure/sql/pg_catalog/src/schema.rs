@@ -1,17 +1,18 @@
 //! Views of `information_schema`.
 
 use super::constraints::{Constraint, of_table, target};
-use super::relations::{owner, sequence_type};
+use super::relations::owner;
+use super::sees::{CONSTRAINTS, READS};
 use super::*;
 use catalog::{Action, Column, Deferral, Identity};
 
 /// Name of the session's database, the first column of most views.
-fn here(cx: &CatalogCx<'_>) -> Datum {
+pub(super) fn here(cx: &CatalogCx<'_>) -> Datum {
     text(cx.database.name.as_str())
 }
 
 /// Catalog, schema and name of something by its full name.
-fn placed(cx: &CatalogCx<'_>, full: &str) -> [Datum; 3] {
+pub(super) fn placed(cx: &CatalogCx<'_>, full: &str) -> [Datum; 3] {
     [here(cx), cx.schema(full), text(own(full))]
 }
 
@@ -29,6 +30,9 @@ pub(super) fn schemata(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for schema in ["information_schema", "pg_catalog"].into_iter().chain(own) {
         let target = ::rights::Target::Schema(cx.database.id.0, schema.into());
         let owner = cx.catalog.rights.owner(&target);
+        if !cx.sees_schema(schema, owner) {
+            continue;
+        }
         let mut row = vec![here(cx), text(schema), text(cx.role_name(owner))];
         row.resize(7, Datum::Null);
         out.push(row);
@@ -37,19 +41,33 @@ pub(super) fn schemata(cx: &CatalogCx<'_>, out: &mut RowBatch) {
 
 pub(super) fn tables(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     let mut push = |schema: &str, name: &str, kind: char, insertable: bool| {
-        let kind = if kind == 'v' { "VIEW" } else { "BASE TABLE" };
+        let temporary = schema.starts_with(catalog::TEMPORARY_ALIAS);
+        let kind = match kind {
+            'v' => "VIEW",
+            _ if temporary => "LOCAL TEMPORARY",
+            _ => "BASE TABLE",
+        };
         let mut row = vec![here(cx), text(schema), text(name), text(kind)];
         row.extend(core::iter::repeat_n(Datum::Null, 5));
-        row.extend([yes_no(insertable), yes_no(false), Datum::Null]);
+        let at_commit = match temporary && kind != "VIEW" {
+            true => text("PRESERVE"),
+            false => Datum::Null,
+        };
+        row.extend([yes_no(insertable), yes_no(false), at_commit]);
         out.push(row);
     };
-    for table in all() {
+    for table in all().filter(|table| cx.sees(table.oid, READS)) {
         push(table.schema, table.name, table.kind, false);
     }
-    for table in cx.tables() {
+    let mine = |name: &&str| !cx.is_of_others(base::full_name::schema_of(name));
+    let is_table =
+        |table: &&Table| mine(&&*table.name) && cx.database.stored_view(&table.name).is_none();
+    let seen = |table: &&Table| cx.sees(table.id.0, READS);
+    for table in cx.tables().filter(is_table).filter(seen) {
         push(cx.schema_name(&table.name), own(&table.name), 'r', true);
     }
-    for view in cx.views() {
+    let views = cx.views().filter(|view| mine(&&*view.name));
+    for view in views.filter(|view| cx.sees(view.id.0, READS)) {
         push(
             cx.schema_name(&view.name),
             own(&view.name),
@@ -59,9 +77,15 @@ pub(super) fn tables(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     }
 }
 
+/// The tables that information_schema shows: no materialized views.
+pub(super) fn plain_tables<'a>(cx: &'a CatalogCx<'_>) -> impl Iterator<Item = &'a Table> {
+    cx.tables()
+        .filter(move |table| cx.database.stored_view(&table.name).is_none())
+}
+
 /// What `columns` says about a type: maximal characters and bytes, numeric precision, radix and
 /// scale, precision of fractions of a second.
-fn measures(ty: Type) -> [Datum; 6] {
+pub(super) fn measures(ty: Type) -> [Datum; 6] {
     let of_text = |characters: Datum, bytes: i64| {
         let mut measures = [const { Datum::Null }; 6];
         (measures[0], measures[1]) = (characters, int(bytes));
@@ -77,17 +101,39 @@ fn measures(ty: Type) -> [Datum; 6] {
         Type::Int8 => of_number(int(64), 2, int(0)),
         Type::Float4 => of_number(int(24), 2, Datum::Null),
         Type::Float8 => of_number(int(53), 2, Datum::Null),
-        Type::Numeric(Some((precision, scale))) => of_number(int(precision), 10, int(scale)),
+        Type::Numeric(Some((precision, scale))) => {
+            // As PostgreSQL has it: the eleven bits of a negative scale without its sign.
+            of_number(int(precision), 10, int(scale & 0x7ff))
+        }
         Type::Numeric(None) => of_number(Datum::Null, 10, Datum::Null),
         Type::Varchar(Some(n)) => of_text(int(n), i64::from(n) * 4),
         Type::Char(n) if n > 0 => of_text(int(n), i64::from(n) * 4),
         Type::Text | Type::Varchar(None) | Type::Char(_) => of_text(Datum::Null, 1 << 30),
         Type::Date => moment(0),
-        Type::Time(digits) | Type::Timestamp(digits) | Type::Timestamptz(digits) => {
+        Type::Bit(Some(n)) | Type::Varbit(Some(n)) => {
+            let mut measures = [const { Datum::Null }; 6];
+            measures[0] = int(n);
+            measures
+        }
+        Type::Time(digits)
+        | Type::Timetz(digits)
+        | Type::Timestamp(digits)
+        | Type::Timestamptz(digits) => moment(digits.unwrap_or(base::types::SECOND_DIGITS_MAX)),
+        Type::Interval(modifier) => {
+            let digits = modifier.and_then(|modifier| modifier.digits);
             moment(digits.unwrap_or(base::types::SECOND_DIGITS_MAX))
         }
-        Type::Interval => moment(base::types::SECOND_DIGITS_MAX),
         _ => [const { Datum::Null }; 6],
+    }
+}
+
+/// The fields of an interval, if they are not all.
+pub(super) fn span_words(ty: Type) -> Datum {
+    match ty {
+        Type::Interval(Some(modifier)) if modifier.fields.is_some() => {
+            text(modifier.words().trim_start().to_ascii_uppercase())
+        }
+        _ => Datum::Null,
     }
 }
 
@@ -100,37 +146,50 @@ fn moment(digits: u8) -> [Datum; 6] {
 
 /// A column of a relation without constraints.
 fn nullable(name: &str, ty: Type) -> Column {
-    Column {
-        name: name.to_owned(),
-        ty,
-        not_null: false,
-        default: None,
-        generated: None,
-        of_index: false,
-        identity: None,
-        hidden: false,
-        state: Default::default(),
-    }
+    Column::new(name, ty)
 }
 
 pub(super) fn columns(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     let system = |described: &VirtualColumn| nullable(described.name, described.ty);
     for table in all() {
+        if !cx.sees(table.oid, READS) {
+            continue;
+        }
         for (at, described) in table.columns.iter().enumerate() {
             let named = (table.schema, table.name);
             column(cx, named, at + 1, &system(described), out);
         }
     }
-    for table in cx.tables() {
-        for (at, described) in visible(table) {
+    for table in plain_tables(cx) {
+        let seen = |at: &usize| cx.sees_column(table.id.0, at + 1);
+        for (at, described) in visible(table).filter(|(at, _)| seen(at)) {
             column(cx, ("", &table.name), at + 1, described, out);
         }
     }
     for view in cx.views() {
-        for (at, own) in view.columns.iter().enumerate() {
+        let seen = |at: &usize| cx.sees_column(view.id.0, at + 1);
+        let columns = view.columns.iter().enumerate();
+        for (at, own) in columns.filter(|(at, _)| seen(at)) {
             let described = nullable(&own.name, own.ty);
             column(cx, ("", &view.name), at + 1, &described, out);
         }
+    }
+}
+
+/// The word for a type.
+pub(super) fn type_word(ty: Type) -> String {
+    match ty {
+        Type::Array(_) => "ARRAY".into(),
+        Type::Enum(_) | Type::Composite(_) => "USER-DEFINED".into(),
+        plain => plain.base_name().into(),
+    }
+}
+
+/// Schema and name of a type.
+pub(super) fn udt<'a>(cx: &CatalogCx<'a>, ty: Type) -> (&'a str, String) {
+    match enums::name_of(cx, ty.oid()) {
+        Some(name) => (cx.schema_name(&name), own(&name).to_owned()),
+        None => ("pg_catalog", ty.catalog_name().to_owned()),
     }
 }
 
@@ -141,20 +200,14 @@ fn column(
     column: &Column,
     out: &mut RowBatch,
 ) {
-    let type_name = match column.ty {
-        Type::Array(_) => "ARRAY".into(),
-        Type::Enum(_) => "USER-DEFINED".into(),
-        plain => plain.base_name(),
-    };
-    let (type_schema, udt_name) = match enums::name_of(cx, column.ty.oid()) {
-        Some(name) => (cx.schema_name(&name), own(&name).to_owned()),
-        None => ("pg_catalog", column.ty.catalog_name().to_owned()),
-    };
+    let (type_schema, udt_name) = udt(cx, column.ty);
     let schema = match system {
         "" => cx.schema_name(table),
         system => system,
     };
     let default = column.default.as_deref();
+    let domain = column.domain.and_then(|id| domains::by_id(cx, id));
+    let not_null = column.not_null || domain.is_some_and(|domain| domain.not_null);
     let mut row = vec![
         here(cx),
         text(schema),
@@ -162,12 +215,17 @@ fn column(
         text(column.name.as_str()),
         int(number),
         optional(default.map(|default| cx.kept_text(default))),
-        yes_no(!column.not_null),
-        text(type_name.as_ref()),
+        yes_no(!not_null),
+        text(type_word(column.ty)),
     ];
     row.extend(measures(column.ty));
-    // Interval, character set, collation and domain: nothing to say.
-    row.extend(core::iter::repeat_n(Datum::Null, 11));
+    row.push(span_words(column.ty));
+    // Character set and collation: nothing to say.
+    row.extend(core::iter::repeat_n(Datum::Null, 7));
+    match domain {
+        Some(domain) => row.extend(placed(cx, &domain.name)),
+        None => row.extend([const { Datum::Null }; 3]),
+    }
     row.extend([here(cx), text(type_schema), text(udt_name)]);
     row.extend(core::iter::repeat_n(Datum::Null, 4));
     row.extend([
@@ -192,7 +250,9 @@ fn column(
         ]),
         _ => row.extend(core::iter::repeat_n(Datum::Null, 5)),
     }
-    row.push(yes_no(false));
+    row.push(yes_no(
+        column.identity.is_some() && sequence.is_some_and(|it| it.cycle),
+    ));
     row.extend(generation(cx, column));
     row.push(yes_no(system.is_empty()));
     out.push(row);
@@ -228,7 +288,7 @@ pub(super) fn table_constraints(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         ]);
         out.push(row);
     };
-    for table in cx.tables() {
+    for table in cx.tables().filter(|table| cx.sees(table.id.0, CONSTRAINTS)) {
         for constraint in of_table(table) {
             let deferral = constraint.deferral();
             push(table, constraint.name(), constraint.kind(), deferral);
@@ -240,7 +300,7 @@ pub(super) fn table_constraints(cx: &CatalogCx<'_>, out: &mut RowBatch) {
 }
 
 pub(super) fn check_constraints(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    for table in cx.tables() {
+    for table in cx.tables().filter(|table| cx.has_owner(table.id.0)) {
         for check in &table.checks {
             let clause = text(format!("(({}))", cx.kept_text(&check.expression)));
             let [database, schema, name] = constrained(cx, table, &check.name);
@@ -252,6 +312,7 @@ pub(super) fn check_constraints(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             out.push([database, schema, name, clause]);
         }
     }
+    domains::check_constraints(cx, out);
 }
 
 pub(super) fn key_column_usage(cx: &CatalogCx<'_>, out: &mut RowBatch) {
@@ -261,6 +322,9 @@ pub(super) fn key_column_usage(cx: &CatalogCx<'_>, out: &mut RowBatch) {
                 continue;
             }
             for (position, at) in constraint.columns(table).into_iter().enumerate() {
+                if !cx.sees_column(table.id.0, number(table, at).into()) {
+                    continue;
+                }
                 // Which column of the parent's key this one points to.
                 let pointed = match constraint {
                     Constraint::Foreign(_, key) => target(cx, key).and_then(|(_, index, _)| {
@@ -294,7 +358,7 @@ fn rule(action: Action) -> Datum {
 }
 
 pub(super) fn referential_constraints(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    let tables = cx.tables();
+    let tables = cx.tables().filter(|table| cx.sees(table.id.0, CONSTRAINTS));
     for (table, key) in tables.flat_map(|table| table.foreign_keys.iter().map(move |k| (table, k)))
     {
         let parent = target(cx, key).map(|(parent, _, name)| constrained(cx, parent, name));
@@ -336,6 +400,9 @@ pub(super) fn constraint_column_usage(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             let Some((of, columns)) = used(cx, table, constraint) else {
                 continue;
             };
+            if !cx.has_owner(of.id.0) {
+                continue;
+            }
             for at in columns {
                 let mut row = placed(cx, &of.name).to_vec();
                 row.push(text(of.columns[at as usize].name.as_str()));
@@ -349,7 +416,8 @@ pub(super) fn constraint_column_usage(cx: &CatalogCx<'_>, out: &mut RowBatch) {
 pub(super) fn constraint_table_usage(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for table in cx.tables() {
         for constraint in of_table(table) {
-            if let Some((of, _)) = used(cx, table, constraint) {
+            let used = used(cx, table, constraint);
+            if let Some((of, _)) = used.filter(|(of, _)| cx.has_owner(of.id.0)) {
                 let constraint = constrained(cx, table, constraint.name());
                 out.push([placed(cx, &of.name), constraint].concat());
             }
@@ -360,10 +428,11 @@ pub(super) fn constraint_table_usage(cx: &CatalogCx<'_>, out: &mut RowBatch) {
 pub(super) fn sequences(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for sequence in cx.database.sequences.values() {
         // Sequences of identity columns are part of their column.
-        if owner(cx, sequence).is_some_and(|(.., identity)| identity) {
+        let is_identity = owner(cx, sequence).is_some_and(|(.., identity)| identity);
+        if is_identity || !cx.sees_sequence(sequence.id.0) {
             continue;
         }
-        let ty = sequence_type(sequence);
+        let ty = sequence.ty;
         out.push([
             here(cx),
             cx.schema(&sequence.name),
@@ -376,7 +445,7 @@ pub(super) fn sequences(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             text(sequence.min.to_string()),
             text(sequence.max.to_string()),
             text(sequence.increment.to_string()),
-            yes_no(false),
+            yes_no(sequence.cycle),
         ]);
     }
 }

@@ -12,6 +12,12 @@ impl CatalogCx<'_> {
     pub(super) fn views(&self) -> impl Iterator<Item = &View> {
         self.database.views.values().map(|view| &**view)
     }
+
+    /// Those that are materialized too.
+    fn all_views(&self) -> impl Iterator<Item = &View> {
+        let stored = self.database.stored.values();
+        self.views().chain(stored.map(|stored| &*stored.view))
+    }
 }
 
 /// The view's query, as it was written, with the names that CREATE VIEW gave to its columns.
@@ -28,7 +34,7 @@ fn definition(cx: &CatalogCx<'_>, view: &View) -> String {
 
 /// `pg_get_viewdef(oid)`.
 pub(super) fn definition_of(cx: &CatalogCx<'_>, id: u32) -> Datum {
-    let view = cx.views().find(|view| view.id.0 == id);
+    let view = cx.all_views().find(|view| view.id.0 == id);
     view.map_or(Datum::Null, |view| text(definition(cx, view)))
 }
 
@@ -41,16 +47,40 @@ pub(super) fn list(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     }
 }
 
+/// Rows of pg_matviews.
+pub(super) fn stored(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for stored in cx.database.stored.values() {
+        let view = &*stored.view;
+        let table = cx.database.tables.get(&view.name);
+        let has_index = table.is_some_and(|table| indexes(table).next().is_some());
+        out.push([
+            cx.schema(&view.name),
+            text(own(&view.name)),
+            text(cx.role_name(cx.owner(view.id.0))),
+            Datum::Null,
+            flag(has_index),
+            flag(stored.filled),
+            text(definition(cx, view)),
+        ]);
+    }
+}
+
 /// Rows of information_schema.views.
 pub(super) fn information(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    for view in cx.views() {
+    let seen = |view: &&View| cx.sees(view.id.0, sees::READS);
+    for view in cx.views().filter(seen) {
+        let shown = cx.has_owner(view.id.0).then(|| definition(cx, view));
         let changes = if view.updatable { "YES" } else { "NO" };
         out.push([
             text(cx.database.name.as_str()),
             cx.schema(&view.name),
             text(own(&view.name)),
-            text(definition(cx, view)),
-            text("NONE"),
+            optional(shown),
+            text(match view.check {
+                None => "NONE",
+                Some(false) => "LOCAL",
+                Some(true) => "CASCADED",
+            }),
             text(changes),
             text(changes),
             text("NO"),
@@ -67,7 +97,7 @@ fn rule_oid(view: &View) -> u32 {
 
 /// Rows of pg_rewrite.
 pub(super) fn rules(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    for view in cx.views() {
+    for view in cx.all_views() {
         out.push([
             oid(rule_oid(view)),
             text("_RETURN"),
@@ -83,7 +113,7 @@ pub(super) fn rules(cx: &CatalogCx<'_>, out: &mut RowBatch) {
 
 /// What views depend on, in pg_depend.
 pub(super) fn depend(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    for view in cx.views() {
+    for view in cx.all_views() {
         let mut push = |relation: u32, column: usize, kind: char| {
             out.push([
                 oid(PG_REWRITE),
@@ -98,26 +128,26 @@ pub(super) fn depend(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         push(view.id.0, 0, 'i');
         push(view.id.0, 0, 'n');
         for used in &view.uses {
-            let (id, columns): (u32, Vec<&str>) = match cx.database.tables.get(&used.relation) {
-                Some(table) => {
-                    let names = table.columns.iter().map(|c| c.name.as_str());
-                    (table.id.0, names.collect())
-                }
-                None => match cx.database.views.get(&used.relation) {
-                    Some(view) => {
-                        let names = view.columns.iter().map(|c| c.name.as_str());
-                        (view.id.0, names.collect())
+            let (id, columns): (u32, Vec<(usize, &str)>) =
+                match cx.database.tables.get(&used.relation) {
+                    Some(table) => {
+                        let names = visible(table).map(|(at, c)| (at, c.name.as_str()));
+                        (table.id.0, names.collect())
                     }
-                    None => continue,
-                },
-            };
+                    None => match cx.database.views.get(&used.relation) {
+                        Some(view) => {
+                            let names = view.columns.iter().map(|c| c.name.as_str());
+                            (view.id.0, names.enumerate().collect())
+                        }
+                        None => continue,
+                    },
+                };
             if used.columns.is_empty() {
                 push(id, 0, 'n');
             }
             for (at, _) in columns
                 .iter()
-                .enumerate()
-                .filter(|(_, name)| used.columns.iter().any(|read| read == *name))
+                .filter(|(_, name)| used.columns.iter().any(|read| read == name))
             {
                 push(id, at + 1, 'n');
             }

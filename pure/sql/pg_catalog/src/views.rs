@@ -1,12 +1,12 @@
 //! Views of `pg_catalog` for people: pg_tables, pg_indexes, pg_settings, statistics.
 
-use super::relations::sequence_type;
 use super::*;
 use crate::settings::{Kind, SETTINGS};
 use std::collections::BTreeMap;
 
 pub(super) fn tables(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    let mut push = |schema: &str, name: &str, id: u32, has_index: bool, has_triggers: bool| {
+    let mut push = |schema: &str, name: &str, id: u32, has: [bool; 3]| {
+        let [has_index, has_triggers, guarded] = has;
         out.push([
             text(schema),
             text(name),
@@ -15,17 +15,19 @@ pub(super) fn tables(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             flag(has_index),
             flag(false),
             flag(has_triggers),
-            flag(false),
+            flag(guarded),
         ]);
     };
     for table in all().filter(|table| table.kind == 'r') {
-        push(table.schema, table.name, 0, false, false);
+        push(table.schema, table.name, 0, [false; 3]);
     }
-    for table in cx.tables() {
+    let is_table = |table: &&Table| cx.database.stored_view(&table.name).is_none();
+    for table in cx.tables().filter(is_table) {
         let keys = !table.foreign_keys.is_empty() || !table.referenced_by.is_empty();
         let has_index = indexes(table).next().is_some();
         let schema = cx.schema_name(&table.name);
-        push(schema, own(&table.name), table.id.0, has_index, keys);
+        let has = [has_index, keys, relations::guarded(cx, table).0];
+        push(schema, own(&table.name), table.id.0, has);
     }
 }
 
@@ -49,12 +51,12 @@ pub(super) fn sequences(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             cx.schema(&sequence.name),
             text(own(&sequence.name)),
             text(cx.role_name(cx.owner(sequence.id.0))),
-            oid(sequence_type(sequence).oid()),
+            oid(sequence.ty.oid()),
             int(sequence.start),
             int(sequence.min),
             int(sequence.max),
             int(sequence.increment),
-            flag(false),
+            flag(sequence.cycle),
             int(1),
             // The counter is a row of its own key space, not a fact of the catalog.
             Datum::Null,
@@ -146,7 +148,11 @@ pub(super) fn activity(cx: &CatalogCx<'_>, out: &mut RowBatch) {
                 .map_or(OWNER, |name| cx.catalog.rights.acting(name).0)),
             user.clone(),
         ];
-        row.extend([application, address].map(Clone::clone));
+        let address = address
+            .as_str()
+            .map(|shown| base::text::parse(Type::Inet, shown));
+        row.push(application.clone());
+        row.push(address.and_then(Result::ok).unwrap_or_default());
         row.push(Datum::Null);
         row.extend([port, began, in_txn, asked, changed].map(Clone::clone));
         row.extend([wait("Client"), wait("ClientRead"), state.clone()]);
@@ -166,9 +172,12 @@ pub(super) fn locks(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     let Some(told) = cx.told else {
         return;
     };
-    // Rows with a backend number name the session of a transaction; the others are locks.
+    // Rows with a backend number and no kind name the session of a transaction; the others are
+    // locks.
     let of_session = |row: &[Datum]| match row {
-        [txn, pid, ..] if !pid.is_null() => Some((txn.as_str()?.to_owned(), pid.clone())),
+        [txn, pid, kind, ..] if !pid.is_null() && kind.is_null() => {
+            Some((txn.as_str()?.to_owned(), pid.clone()))
+        }
         _ => None,
     };
     let pids: BTreeMap<String, Datum> = told.iter().filter_map(of_session).collect();
@@ -176,10 +185,14 @@ pub(super) fn locks(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         let [txn, pid, kind, database, relation, page, tuple, mode, since] = lock else {
             unreachable!("rows of Show::Locks have its columns")
         };
-        if !pid.is_null() {
+        if !pid.is_null() && kind.is_null() {
             continue;
         }
-        let pid = txn.as_str().and_then(|txn| pids.get(txn)).cloned();
+        let known = || txn.as_str().and_then(|txn| pids.get(txn)).cloned();
+        let pid = match pid.is_null() {
+            true => known(),
+            false => Some(pid.clone()),
+        };
         let mut row: Vec<Datum> = [kind, database, relation, page, tuple]
             .map(Clone::clone)
             .into();

@@ -24,8 +24,10 @@ mod reads;
 pub mod step;
 pub mod text;
 
-pub use plan::{AlterFill, CreateAs, DdlPlan, Fill, Plan, PlanKind, Reads};
+pub use plan::{
+    Adopt, AlterFill, CreateAs, DdlPlan, Fill, LockPlan, Plan, PlanKind, Reads, Refresh,
+};
 pub use planner::{
-    CopyShape, DefaultValues, KeyCheck, KeyRows, constraint_writer, default_values,
-    generated_values, key_check, plan,
+    CopyShape, DefaultValues, KeyCheck, constraint_writer, default_values, generated_values,
+    key_check, plan,
 };

@@ -1,8 +1,10 @@
 //! What planning gives: the plan of one statement and what the session must know about it.
 
 use alloc::sync::Arc;
-use base::{OutColumn, TableId, Type};
-use catalog::{Command, Table};
+use base::{IndexId, OutColumn, TableId, Type};
+use bind::objects::ObjectUse;
+use catalog::{Command, Table, TableLock};
+use parse::OnCommit;
 use parse::session::SessionCommand;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +25,8 @@ pub struct Plan {
     pub writes: bool,
     /// Whether it takes locks under snapshot isolation levels too (FOR UPDATE).
     pub locks: bool,
+    /// The tables of which it locks rows (FOR UPDATE).
+    pub locked: Box<[TableId]>,
     /// What it reads, if that is all it does.
     pub reads: Reads,
     /// The time zone of the session that it was made for; empty for UTC.
@@ -32,15 +36,39 @@ pub struct Plan {
     /// The numbers of rows of its tables have decided how it goes about: with others another plan
     /// may be better.
     pub by_rows: bool,
+    /// It reads what the session alone knows: its statements, its cursors.
+    pub reads_session: bool,
     /// The constants of its text have decided which index it reads.
     pub by_values: bool,
+    /// What it does with large objects.
+    pub objects: ObjectUse,
+    /// What the statement is called if no transaction block can have it.
+    pub alone: Option<&'static str>,
     /// What planning has looked at: names, expressions, conditions, inputs of joins.
     pub work: u64,
     /// What the role that runs it needs.
     pub needs: rights::Needs,
+    /// For whom it was made.
+    pub viewer: rights::Viewer,
 }
 
 impl Plan {
+    /// Work over the rows of a table, inside of the transaction that runs it.
+    pub fn fill(fill: Fill, catalog_version: u64) -> Plan {
+        let kind = PlanKind::Run(crate::step::Run {
+            inits: Vec::new(),
+            slots: 0,
+            planned: catalog_version,
+            action: crate::step::Action::Fill(Box::new(fill)),
+            steps: 1,
+            sizes: false,
+        });
+        Plan {
+            writes: true,
+            ..Plan::plain(kind, catalog_version)
+        }
+    }
+
     /// A plan without parameters that returns no rows.
     pub fn plain(kind: PlanKind, catalog_version: u64) -> Plan {
         Plan {
@@ -51,19 +79,34 @@ impl Plan {
             catalog_version,
             writes: false,
             locks: false,
+            locked: Box::default(),
             reads: Reads::Keys,
             zone: Box::default(),
             path: Box::default(),
+            objects: ObjectUse::None,
+            alone: None,
             work: 0,
             by_rows: false,
+            reads_session: false,
             by_values: false,
             needs: rights::Needs::default(),
+            viewer: rights::Viewer::default(),
         }
     }
 
     /// Whether it is EXPLAIN ANALYZE.
     pub fn is_analyzed(&self) -> bool {
         matches!(&self.kind, PlanKind::Run(run) if run.action.is_analyzed())
+    }
+
+    /// Tells of the tables that it uses in a way that a lock of the table may exclude.
+    pub fn each_held(&self, told: &mut dyn FnMut(TableId, TableLock)) {
+        self.each_written(&mut |table| told(table, TableLock::RowExclusive));
+        let locked = self.locked.iter();
+        locked.for_each(|table| told(*table, TableLock::RowShare));
+        if let PlanKind::Lock(lock) = &self.kind {
+            lock.tables.iter().for_each(|table| told(*table, lock.mode));
+        }
     }
 
     /// Tells of the tables whose rows it may write, those that follow by foreign keys included.
@@ -95,13 +138,42 @@ pub enum PlanKind {
     Ddl(DdlPlan),
     /// A schema change and then a statement: CREATE TABLE ... AS.
     CreateAs(Box<CreateAs>),
+    /// REFRESH MATERIALIZED VIEW.
+    Refresh(Box<Refresh>),
     /// Accepted without effect (VACUUM, ANALYZE, CHECKPOINT, ...): the command tag.
     Nothing(&'static str),
+    /// LOCK TABLE.
+    Lock(Box<LockPlan>),
     /// Run inside a transaction, on all shards on which it may have written: part of SAVEPOINT and
     /// ROLLBACK TO, which the session runs.
     Savepoint(txn::Savepoint),
     /// Run inside a transaction: SET CONSTRAINTS, and the checks before a commit.
     Constraints(parse::Constraints),
+    /// Run inside a transaction whose session has changed the schema of tables that it had written
+    /// to before, ahead of the change and of the commit.
+    Adopt(Box<Adopt>),
+}
+
+/// What was written before changes of the schema goes on to be right behind them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Adopt {
+    /// See [`txn::Savepoint::Renew`].
+    pub renewed: Vec<txn::Savepoint>,
+    /// The key space of the row that says whether the transaction has committed, before it does.
+    pub marker: Option<IndexId>,
+}
+
+/// LOCK TABLE.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LockPlan {
+    /// The tables that other sessions can know.
+    pub tables: Vec<TableId>,
+    /// Their full names.
+    pub names: Vec<String>,
+    /// The mode.
+    pub mode: TableLock,
+    /// It does not wait.
+    pub nowait: bool,
 }
 
 /// A schema change in steps: commands, then work over existing rows, then commands.
@@ -119,6 +191,8 @@ pub struct DdlPlan {
     pub undo: Vec<Command>,
     /// Texts of notices that are known before.
     pub notices: Vec<String>,
+    /// The full name of a relation that goes with its session, and what a commit does with it.
+    pub temporary: Option<(String, OnCommit)>,
 }
 
 /// A new table and the statement that fills it.
@@ -130,16 +204,34 @@ pub struct CreateAs {
     pub insert: Box<str>,
     /// Takes the table away when the INSERT has failed.
     pub undo: DdlPlan,
+    /// The full name of a materialized view.
+    pub stored: Option<String>,
+    /// Lets others read it.
+    pub finish: Option<DdlPlan>,
+}
+
+/// Other rows for a materialized view.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Refresh {
+    /// Its full name.
+    pub name: String,
+    /// The text of the DELETE.
+    pub empty: Box<str>,
+    /// The text of the INSERT.
+    pub insert: Box<str>,
+    /// Lets others read it, if they may not yet.
+    pub finish: Option<DdlPlan>,
 }
 
 impl Fill {
-    /// The table whose rows it goes through.
+    /// The table whose rows it goes through; empty: none.
     pub fn table(&self) -> &str {
         match self {
             Fill::Index { table, .. }
             | Fill::PrimaryKey { table }
             | Fill::Validate { table, .. } => table,
             Fill::Alter(fill) => &fill.table,
+            Fill::Decide(_) => "",
         }
     }
 }
@@ -169,9 +261,9 @@ pub enum Fill {
         /// Index.
         index: String,
     },
-    /// Copies the rows of a table without primary key into a new key space; the number of the new
-    /// space is reserved by the node and put into the `SetPrimaryKey` command of `after` (its
-    /// `primary.id`).
+    /// Copies the rows of a table into a new key space, for a primary key, without one, or with
+    /// other values in its columns; the number of the new space is reserved by the node and put
+    /// into the `SetPrimaryKey` command of `after` (its `primary.id`).
     PrimaryKey {
         /// Table.
         table: String,
@@ -186,4 +278,7 @@ pub enum Fill {
     },
     /// Goes through all rows once for an ALTER TABLE.
     Alter(Box<AlterFill>),
+    /// Finds out whether the transaction of a block has committed, or sees to it that it cannot
+    /// any more.
+    Decide(IndexId),
 }

@@ -23,9 +23,12 @@ impl Run {
             | Action::Insert(_)
             | Action::Write(_)
             | Action::Parts(_)
+            | Action::Routine(_)
             | Action::Truncate(..)
             | Action::CopyFrom(_)
-            | Action::Show(_) => survey.acts = true,
+            | Action::Show(_)
+            | Action::Upkeep(_)
+            | Action::Fill(_) => survey.acts = true,
         }
         match survey {
             Survey { acts: true, .. } | Survey { ranges: false, .. } => Reads::Keys,
@@ -55,8 +58,10 @@ impl Survey {
             CallKind::Nextval(_)
             | CallKind::Sequence(..)
             | CallKind::Signal(..)
+            | CallKind::ForgetStatements(_)
             | CallKind::Advisory(..)
-            | CallKind::Notify(_) => self.acts = true,
+            | CallKind::Notify(_)
+            | CallKind::Object(..) => self.acts = true,
             CallKind::Currval(_) | CallKind::Sleep(_) => {}
         }
     }

@@ -1,5 +1,6 @@
 //! Planned statements: the tree of steps that the executor runs.
 
+use crate::Fill;
 use crate::formula::Formulas;
 use base::{Datum, Type};
 use bind::rel::{Aggregate, Binds, Call, Init, JoinKind, Matching, SortKey, TableFunction};
@@ -45,6 +46,12 @@ pub enum Action {
     CopyFrom(Box<CopyFromPlan>),
     CopyTo(Box<CopyToPlan>),
     Show(Show),
+    /// The body of a function or procedure.
+    Routine(Box<RoutinePlan>),
+    /// VACUUM and ANALYZE.
+    Upkeep(Upkeep),
+    /// What a schema change asks of rows, in the block that has made their table.
+    Fill(Box<Fill>),
     Explain {
         /// The plan with the numbers of rows that were known before.
         run: Box<Run>,
@@ -55,11 +62,67 @@ pub enum Action {
     },
 }
 
+/// VACUUM, ANALYZE or both. ANALYZE lets the shards look at the values of rows; for VACUUM there is
+/// nothing to do.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Upkeep {
+    pub vacuums: bool,
+    pub analyzes: bool,
+    /// Whether the client is told of each table.
+    pub verbose: bool,
+    /// What it names; empty: all tables.
+    pub named: Vec<UpkeepOf>,
+}
+
+/// A relation that is named.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct UpkeepOf {
+    /// Its name without its schema.
+    pub name: String,
+    /// Its number; `None`: it is of the system.
+    pub relation: Option<u32>,
+    pub is_view: bool,
+}
+
 impl Action {
+    /// Whether it is VACUUM, which no transaction block may hold.
+    #[inline]
+    pub fn is_vacuum(&self) -> bool {
+        matches!(self, Action::Upkeep(upkeep) if upkeep.vacuums)
+    }
+
     /// Whether it is EXPLAIN ANALYZE.
     pub(crate) fn is_analyzed(&self) -> bool {
         matches!(self, Action::Explain { options, .. } if options.analyze)
     }
+}
+
+/// A body that is run, statement by statement.
+pub struct RoutinePlan {
+    /// Its name, for errors.
+    pub name: Box<str>,
+    /// The arguments, without columns: the parameters of the statements.
+    pub args: Vec<Expr>,
+    /// With an argument that is NULL nothing is run, and the result is NULL.
+    pub strict: bool,
+    /// The statements.
+    pub runs: Vec<Run>,
+    /// What becomes of the rows of the last one.
+    pub gives: RoutineGives,
+    /// By CALL.
+    pub called: bool,
+    /// Columns of the result.
+    pub width: u32,
+}
+
+/// What becomes of the rows of the last statement of a body.
+pub enum RoutineGives {
+    /// They are dropped.
+    Nothing,
+    /// The first one is the result, by these expressions over it; without one all is NULL.
+    First(Vec<Expr>),
 }
 
 /// A step of a query: gives rows.
@@ -232,6 +295,9 @@ pub struct Scan {
     /// Entries of a secondary index come in the order of their keys from all slots. Only with a
     /// limit.
     pub merges: bool,
+    /// Entries of a secondary index hold all that is wanted: the rows are not read. The program is
+    /// over an entry, which has the columns of the primary key.
+    pub entries: bool,
 }
 
 /// Which entries of which index are read.
@@ -310,8 +376,17 @@ impl Action {
             Action::Truncate(plans, _) => plans.iter().for_each(|plan| all(&plan.writers)),
             Action::CopyFrom(plan) => all(&plan.writers),
             Action::Point(plan) => told(&plan.table),
+            Action::Routine(plan) => {
+                for run in &plan.runs {
+                    run.action.each_written(told);
+                }
+            }
             Action::Explain { run, .. } => run.action.each_written(told),
-            Action::Query(_) | Action::CopyTo(_) | Action::Show(_) => {}
+            Action::Query(_)
+            | Action::CopyTo(_)
+            | Action::Show(_)
+            | Action::Upkeep(_)
+            | Action::Fill(_) => {}
         }
     }
 }
@@ -559,9 +634,33 @@ pub struct ChildKey {
     pub slots: Vec<u32>,
     /// The child rows (all columns), locked.
     pub rows: Step,
+    /// The same for many keys.
+    pub many: Option<Box<KeyRows>>,
+}
+
+/// Rows of a child that refer to any of many keys, whose slots hold arrays of values; of a key of
+/// several columns perhaps further ones, in which each column has the value of some key.
+pub struct KeyRows {
+    /// The rows.
+    pub rows: Step,
+    /// They are found by an index.
+    pub keyed: bool,
 }
 
 impl Scan {
+    /// What the scan has read is what the program is over: rows, or entries alone.
+    pub fn is_direct(&self) -> bool {
+        self.access.index == 0 || self.entries
+    }
+
+    /// The column of the table that the program has as this one.
+    pub fn table_column(&self, column: u32) -> u16 {
+        match self.entries {
+            true => self.table.primary.columns[column as usize].column,
+            false => column as u16,
+        }
+    }
+
     /// The index that is read.
     pub fn index(&self) -> &Index {
         table_index(&self.table, self.access.index)

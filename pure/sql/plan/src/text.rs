@@ -125,8 +125,12 @@ pub fn expr_text(expr: &Expr, names: Names<'_>) -> String {
         Expr::Const(datum, ty)
             if ty.is_text()
                 || ty.is_datetime()
-                || matches!(ty, Type::Time(_))
-                || ty.enum_id().is_some() =>
+                || matches!(
+                    ty,
+                    Type::Time(_) | Type::Timetz(_) | Type::Bit(_) | Type::Varbit(_)
+                )
+                || ty.range_kind().is_some()
+                || ty.user_id().is_some() =>
         {
             format!("'{}'", cut(shown(*ty, datum)).replace('\'', "''"))
         }
@@ -313,7 +317,7 @@ pub fn column_name(table: &Table, column: u16) -> &str {
 
 /// The name of a column that a scan gives.
 pub fn scan_column(scan: &Scan, column: u32) -> String {
-    let names = |column: u32| table_column(&scan.table, column);
+    let names = |column: u32| table_column(&scan.table, scan.table_column(column).into());
     let exprs = match scan.program.body() {
         Body::Rows { projection, .. }
         | Body::Top { projection, .. }
@@ -331,6 +335,7 @@ fn aggregate_text(func: AggFunc, args: &[Expr], names: Names<'_>) -> String {
     let args: Vec<String> = args.iter().map(|arg| expr_text(arg, names)).collect();
     match func {
         AggFunc::CountAll => "count(*)".into(),
+        AggFunc::Pair(of) => format!("{}({})", of.name(), args.join(", ")),
         _ => format!("{}({})", name.to_lowercase(), args.join(", ")),
     }
 }

@@ -1,6 +1,7 @@
 //! RANGE with an offset: whether a value is as far from the current one as the offset, or
 //! farther.
 
+use base::numeric::Numeric;
 use base::{Datum, SqlError, SqlState, Type};
 use core::cmp::Ordering;
 use expr::resolve::{self, Context};
@@ -26,9 +27,12 @@ pub fn of(value: Type, offset: Type) -> Result<Reach, SqlError> {
         Type::Int8 => &[Type::Int8],
         Type::Float4 | Type::Float8 => &[Type::Float8],
         Type::Numeric(_) => &[Type::Numeric(None)],
-        Type::Date | Type::Time(_) | Type::Timestamp(_) | Type::Timestamptz(_) | Type::Interval => {
-            &[Type::Interval]
-        }
+        Type::Date
+        | Type::Time(_)
+        | Type::Timetz(_)
+        | Type::Timestamp(_)
+        | Type::Timestamptz(_)
+        | Type::Interval(_) => &[Type::Interval(None)],
         _ => {
             let message = format!(
                 "RANGE with offset PRECEDING/FOLLOWING is not supported for column type {}",
@@ -62,7 +66,7 @@ pub fn of(value: Type, offset: Type) -> Result<Reach, SqlError> {
         },
         dated: matches!(
             value,
-            Type::Date | Type::Timestamp(_) | Type::Timestamptz(_) | Type::Interval
+            Type::Date | Type::Timestamp(_) | Type::Timestamptz(_) | Type::Interval(_)
         ),
     })
 }
@@ -76,6 +80,7 @@ pub fn check(offset: &Datum) -> Result<(), SqlError> {
         Datum::Int(value) => *value < 0,
         Datum::Float(value) => value.is_nan() || *value < 0.0,
         Datum::Decimal(value) => value.is_negative(),
+        Datum::Large(value) => value.is_nan() || value.is_negative(),
         Datum::Interval(value) => value.total_micros() < 0,
         _ => false,
     };
@@ -104,17 +109,21 @@ pub fn compare(value: &Datum, base: &Datum, offset: &Datum, subtract: bool) -> O
         (Datum::Float(value), Datum::Float(base), Datum::Float(offset)) => {
             compare_float(*value, *base, *offset, subtract)
         }
-        (Datum::Decimal(_), Datum::Decimal(base), Datum::Decimal(offset)) => {
+        (Datum::Decimal(_), Datum::Decimal(small), Datum::Decimal(step)) => {
             let sum = match subtract {
-                true => base.sub(*offset),
-                false => base.add(*offset),
+                true => small.sub(*step),
+                false => small.add(*step),
             };
-            match (sum, subtract) {
-                (Ok(sum), _) => value.compare(&Datum::Decimal(sum)),
-                (Err(_), true) => Ordering::Greater,
-                (Err(_), false) => Ordering::Less,
+            match sum {
+                Ok(sum) => value.compare(&Datum::Decimal(sum)),
+                Err(_) => compare_numeric(value, base, offset, subtract),
             }
         }
+        (
+            Datum::Decimal(_) | Datum::Large(_),
+            Datum::Decimal(_) | Datum::Large(_),
+            Datum::Decimal(_) | Datum::Large(_),
+        ) => compare_numeric(value, base, offset, subtract),
         // Without the modulo of times: what is beyond midnight is beyond all values.
         (Datum::Time(value), Datum::Time(base), Datum::Interval(offset)) => {
             let (base, offset) = (i128::from(*base), i128::from(offset.micros));
@@ -125,8 +134,35 @@ pub fn compare(value: &Datum, base: &Datum, offset: &Datum, subtract: bool) -> O
             };
             i128::from(*value).cmp(&sum)
         }
+        (Datum::Timetz(value), Datum::Timetz(base), Datum::Interval(offset)) => {
+            let (sum, offset) = (i128::from(base.utc()), i128::from(offset.micros));
+            let sum = if subtract { sum - offset } else { sum + offset };
+            let order = i128::from(value.utc()).cmp(&sum);
+            order.then_with(|| value.west.cmp(&base.west))
+        }
         _ => value.compare(base),
     }
+}
+
+/// As [`compare_float`] for numerics of any size.
+fn compare_numeric(value: &Datum, base: &Datum, offset: &Datum, subtract: bool) -> Ordering {
+    let all = (Numeric::of(value), Numeric::of(base), Numeric::of(offset));
+    let (Some(value), Some(base), Some(offset)) = all else {
+        return Ordering::Equal;
+    };
+    match (value.is_nan(), base.is_nan()) {
+        (true, true) => return Ordering::Equal,
+        (true, false) => return Ordering::Greater,
+        (false, true) => return Ordering::Less,
+        (false, false) => {}
+    }
+    if !offset.is_finite() && !base.is_finite() && base.is_negative() != subtract {
+        return Ordering::Equal;
+    }
+    value.compare(&match subtract {
+        true => base.sub(&offset),
+        false => base.add(&offset),
+    })
 }
 
 /// As [`compare`] for floats: NaN is equal to NaN and above all others, and what is infinitely far

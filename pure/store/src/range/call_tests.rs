@@ -17,7 +17,7 @@ const DEC: Type = Type::Numeric(Some((9, 3)));
 const DATE: Type = Type::Date;
 const STAMP: Type = Type::Timestamp(None);
 const TIME: Type = Type::Time(None);
-const SPAN: Type = Type::Interval;
+const SPAN: Type = Type::Interval(None);
 const INTS: Type = Type::Array(ArrayKind::Int4);
 const TEXTS: Type = Type::Array(ArrayKind::Text);
 const JSON: Type = Type::Jsonb;
@@ -115,7 +115,7 @@ fn value(prng: &mut Prng, ty: Type) -> Datum {
             Datum::Timestamp(prng.between(-60_000, 60_000) * day + prng.between(0, day - 1))
         }
         Type::Time(_) => Datum::Time(prng.between(0, base::calendar::MICROS_PER_DAY)),
-        Type::Interval => Datum::Interval(span(prng)),
+        Type::Interval(_) => Datum::Interval(span(prng)),
         Type::Array(ArrayKind::Int4) => {
             let items = (0..prng.below(5)).map(|_| value(prng, I4));
             Datum::Array(items.collect())

@@ -9,6 +9,7 @@ use super::{Numbers, Values};
 use crate::computed::ValueFunc;
 use alloc::format;
 use alloc::vec::Vec;
+use base::decimal::SCALE_MAX;
 use base::{Datum, Decimal, Type};
 
 /// Binary digits behind the first one of a float.
@@ -115,7 +116,8 @@ impl Floats {
         self.mapped(fit, least, EXPONENT_MIN.max(self.grain))
     }
 
-    /// A whole number of digits behind the point is enough for the decimal form of each.
+    /// Digits behind the point that are enough for the decimal form of each; `None`: more than a
+    /// decimal number of the usual size has.
     fn scale(self, digits: i32) -> Option<u8> {
         if !self.least.is_finite() {
             return Some(0);
@@ -123,7 +125,9 @@ impl Floats {
         let text = format!("{:e}", self.least);
         let (_, exponent) = text.split_once('e')?;
         let scale = digits - 1 - exponent.parse::<i32>().ok()?;
-        u8::try_from(scale.clamp(0, 38)).ok()
+        u8::try_from(scale.max(0))
+            .ok()
+            .filter(|scale| *scale <= SCALE_MAX)
     }
 
     /// What a cast to whole or decimal numbers makes of them.
@@ -142,7 +146,7 @@ impl Floats {
             high: end(self.high)?,
             scale: match to {
                 Type::Numeric(None) => self.scale(digits)?,
-                Type::Numeric(Some((_, scale))) => scale,
+                Type::Numeric(Some((_, scale))) => u8::try_from(scale).ok()?,
                 _ => 0,
             },
         };

@@ -265,13 +265,15 @@ pub(super) fn converted(convert: ValueFunc, of: &Values, to: Type) -> Option<Val
     match (of, to) {
         (Values::Moments(of), Type::Time(_)) if !of.is_time() => Some(Moments::any_time()),
         (Values::Spans(_), Type::Time(_)) => Some(Moments::any_time()),
-        (Values::Moments(of), Type::Interval) => match (&of.low, &of.high) {
+        // What a modifier leaves of an interval has no bounds that are known here.
+        (_, Type::Interval(Some(_))) => None,
+        (Values::Moments(of), Type::Interval(None)) => match (&of.low, &of.high) {
             (Datum::Time(low), Datum::Time(high)) => {
                 Some(Values::Spans(Spans::of_micros(*low, *high)))
             }
             _ => None,
         },
-        (Values::Spans(of), Type::Interval) => Some(Values::Spans(*of)),
+        (Values::Spans(of), Type::Interval(None)) => Some(Values::Spans(*of)),
         (Values::Moments(of), _) => {
             let ends = Vec::from([end(&of.low)?, end(&of.high)?]);
             Moments::between(ends).map(Values::Moments)

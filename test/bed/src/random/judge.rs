@@ -98,6 +98,7 @@ impl Replay {
                 self.saved.push((*number, self.rows.clone()));
                 Told::Done
             }
+            Act::Save(Savepoint::Renew { .. }) => Told::Done,
             Act::Save(Savepoint::RollBackTo(to)) => {
                 let saved = self.saved.iter().find(|(number, _)| number == to);
                 self.rows = saved.expect("it was set").1.clone();

@@ -312,6 +312,14 @@ pub fn frames() -> Vec<Vec<u8>> {
             tables: vec![base::TableId(16384)],
         },
         WireMessage::Quiesced { version: 301 },
+        WireMessage::LocksAsked {
+            number: 1 << 62,
+            lock: None,
+        },
+        WireMessage::InLocksWay {
+            number: 1 << 62,
+            sessions: vec![1, -1, i32::MAX],
+        },
         WireMessage::DdlHeard { id: 1 << 32 },
         WireMessage::DdlDone {
             id: 1,

@@ -3,7 +3,7 @@
 use super::local::{add, bump, run, shard};
 use super::world::{World, key, kind};
 use base::NodeId;
-use txn::{OpResult, Outcome, Protocol};
+use txn::{AbortReason, OpResult, Outcome, Protocol};
 
 fn world() -> World {
     let mut world = World::new(3, 1);
@@ -167,6 +167,39 @@ fn a_cancelled_one_is_given_up_where_it_waits() {
     world.settle();
     assert_eq!(value(&world), Some(11));
     assert!(world.is_idle());
+}
+
+/// The owner is asked before the client hears: it has given up what waited, or has committed.
+#[test]
+fn one_that_is_called_off_ends_as_its_owner_says() {
+    for waits in [true, false] {
+        let mut world = world();
+        let holder = world.begin(shard(1));
+        if waits {
+            world.submit(holder, add("a0", 1), false);
+        }
+        let txn = world.begin(shard(2));
+        let id = world.submit(txn, bump("a0", 5), true);
+        if waits {
+            world.settle();
+        }
+        let mut called = || world.call(shard(2), |protocol, cx| protocol.call_off(cx, txn));
+        assert!(called() && called());
+        assert!(world.take_answer(id).is_none());
+        world.settle();
+        let reply = world.take_answer(id).unwrap();
+        let expected = match waits {
+            true => Outcome::Aborted(AbortReason::Requested),
+            false => reply.outcome.clone().unwrap(),
+        };
+        assert_eq!(reply.outcome, Some(expected));
+        let committed = matches!(reply.outcome, Some(Outcome::Committed { .. }));
+        assert_eq!(committed, !waits);
+        world.commit(holder);
+        world.settle();
+        assert_eq!(value(&world), Some(if waits { 11 } else { 15 }));
+        assert!(world.is_idle());
+    }
 }
 
 #[test]

@@ -128,6 +128,35 @@ fn a_lock_that_is_not_free_in_time_ends_its_transaction() {
 }
 
 #[test]
+fn a_row_that_another_node_does_not_give_in_time_ends_its_transaction() {
+    let mut world = world();
+    let holder = world.begin(shard(1));
+    world.submit(holder, get("a0"), false);
+    let id = submit_with(&mut world, 2, 50_000);
+    world.settle();
+    world.tick(49_000);
+    world.settle();
+    assert!(world.take_answer(id).is_none());
+    world.tick(2_000);
+    let reply = world.take_answer(id).unwrap();
+    let late = AbortReason::MoveTimeout(key("a0"));
+    assert_eq!(reason(&reply), Some(&late));
+    // The row comes when it is free, and serves the next transaction there.
+    world.commit(holder);
+    world.settle();
+    let next = world.begin(shard(2));
+    let id = world.submit(next, add("a0", 1), true);
+    world.settle();
+    assert!(world.take_answer(id).unwrap().outcome.is_some());
+    assert_eq!(world.value(&key("a0")), Some(11));
+    for _ in 0..3 {
+        world.tick(5_000_000);
+        world.settle();
+    }
+    assert!(world.is_idle());
+}
+
+#[test]
 fn a_full_disk_refuses_writes_and_lets_rows_move() {
     let mut world = world();
     world.nodes[&NodeId(2)].disk.borrow_mut().is_full = true;

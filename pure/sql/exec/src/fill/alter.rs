@@ -25,9 +25,35 @@ pub async fn alter(
     fill: &AlterFill,
     position: Option<FillPosition>,
 ) -> Result<Option<FillPosition>, OpError> {
+    let filled = batch(port, fill, position).await;
+    filled.map_err(|error| match error {
+        OpError::Sql(error) => as_replaced(error).into(),
+        other => other,
+    })
+}
+
+/// The error with the names that columns, indexes and checks have in the end.
+fn as_replaced(error: SqlError) -> SqlError {
+    let fields = error.fields();
+    let constraint = catalog::without_mark(&fields.constraint);
+    let column = catalog::without_mark(&fields.column);
+    let error = error.map_texts('.', &catalog::without_mark);
+    error.constraint(constraint).column(column)
+}
+
+async fn batch(
+    port: Rc<dyn Port>,
+    fill: &AlterFill,
+    position: Option<FillPosition>,
+) -> Result<Option<FillPosition>, OpError> {
     let table = table(&*port, &fill.table)?;
+    let columns = positions(&table, &fill.columns)?;
+    // Defaults are those of the session that adds the columns.
+    let own = columns
+        .iter()
+        .find_map(|at| table.column_at(*at).zone.clone());
     let zone = port.setting("timezone");
-    let plan_cx = plan_cx(&*port, zone.as_deref());
+    let plan_cx = plan_cx(&*port, own.as_deref().or(zone.as_deref()));
     let cx = FillCx::new(&*port);
     let mode = match fill.columns.is_empty() {
         true => LockMode::Shared,
@@ -35,7 +61,6 @@ pub async fn alter(
     };
     let Batch { rows, next } = cx.locked_rows(&table, position, mode).await?;
     let mut rows: Vec<Vec<Datum>> = rows.iter().map(<[Datum]>::to_vec).collect();
-    let columns = positions(&table, &fill.columns)?;
     if !columns.is_empty() {
         let written = written_table(&table, fill, &columns);
         let filled = fill_columns(&cx, &plan_cx, &written, &columns, &mut rows).await;
@@ -68,11 +93,12 @@ pub async fn alter(
     Ok(next)
 }
 
-/// The table as its rows are written. What an index computes comes into the rows with their entries
-/// there, which follow together; nobody has written an entry of a row that lacks it.
+/// The table as its rows are written. What an index computes, and the new values of a column that
+/// gets another type, come into the rows with their entries there, which follow together; nobody
+/// has written an entry of a row that lacks it.
 fn written_table(table: &Arc<Table>, fill: &AlterFill, columns: &[u16]) -> Arc<Table> {
-    let mut columns = columns.iter();
-    if !columns.all(|column| table.column_at(*column).of_index) {
+    let mut columns = columns.iter().map(|at| table.column_at(*at));
+    if !columns.all(|column| column.of_index || column.shown_at.is_some()) {
         return table.clone();
     }
     let mut written = (**table).clone();

@@ -131,7 +131,7 @@ impl Cluster {
         let setting = self.state.setting("search_path");
         let setting = setting.as_deref().unwrap_or(pg_catalog::path::DEFAULT);
         let role = (catalog.owner_of_database(database), "trellis");
-        pg_catalog::path::schemas(catalog, database, role, setting)
+        pg_catalog::path::schemas(catalog, database, role, None, setting)
     }
 
     pub fn plan(&self, text: &str, types: &[Type]) -> Result<Arc<Plan>, SqlError> {
@@ -146,9 +146,13 @@ impl Cluster {
             catalog: &catalog,
             database: &catalog.databases[&self.database],
             param_types: types,
+            param_names: &[],
             zone: expr::zoned::of_setting(zone.as_deref()),
             path: &path,
+            viewer: Default::default(),
             rows: &|_| None,
+            values: &|_| None,
+            paths: Default::default(),
         };
         plan::plan(statement, &cx)
     }
@@ -187,9 +191,13 @@ impl Cluster {
                 Ok(tagged(ddl.tag))
             }
             PlanKind::CreateAs(create) => self.create_as(create),
+            PlanKind::Refresh(_) => unreachable!("sessions run such plans"),
             PlanKind::Nothing(tag) => Ok(tagged(tag)),
             PlanKind::Session(command) => self.session(command),
-            PlanKind::Savepoint(_) => unreachable!("sessions make such plans"),
+            PlanKind::Savepoint(_) | PlanKind::Adopt(_) => {
+                unreachable!("sessions make such plans")
+            }
+            PlanKind::Lock(_) => Ok(tagged("LOCK TABLE")),
             PlanKind::Constraints(_) => Ok(tagged("SET CONSTRAINTS")),
         }
     }
@@ -309,6 +317,7 @@ impl Cluster {
         let cx = pg_catalog::CatalogCx {
             catalog: &catalog,
             database,
+            pid: 1,
             user: "trellis",
             txn_time: Time(0),
             setting: &setting,
@@ -414,6 +423,7 @@ impl Cluster {
                     }
                 }
             }
+            Fill::Decide(_) => panic!("no block of a lost session is here"),
             Fill::Validate { table, constraint } => {
                 let mut position = None;
                 loop {

@@ -6,6 +6,7 @@ use base::row::RowRef;
 use base::{Datum, RowBatch, ShardId, Slot, SqlError, Time, Ts};
 use bind::PlanCx;
 use catalog::{Catalog, Database, Sequence};
+use exec::deferred::Deferred;
 use exec::port::{OpAnswer, Port, SequenceAsk, Started};
 use parse::show::Show;
 use plan::Plan;
@@ -32,6 +33,7 @@ pub struct FakePort {
     input: RefCell<Vec<Vec<u8>>>,
     pub(super) charged: Cell<i64>,
     clock: Cell<u64>,
+    doubles: RefCell<Deferred>,
 }
 
 impl Cluster {
@@ -56,6 +58,7 @@ impl Cluster {
             input: RefCell::new(input),
             charged: Cell::new(0),
             clock: Cell::new(1_750_000_000_000_000),
+            doubles: RefCell::default(),
         })
     }
 }
@@ -312,6 +315,9 @@ impl Port for FakePort {
         self.state.unique.set(self.state.unique.get() + 1);
         self.state.unique.get()
     }
+    fn doubles(&self) -> Option<&RefCell<Deferred>> {
+        Some(&self.doubles)
+    }
     fn random(&self) -> u64 {
         self.unique().wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
@@ -356,6 +362,12 @@ impl Port for FakePort {
         let mut sequences = self.state.sequences.borrow_mut();
         let first = sequence.first.unwrap_or(sequence.start);
         let next = sequences.entry(sequence.id).or_insert(first);
+        if sequence.cycle && *next > sequence.max {
+            *next = sequence.min;
+        }
+        if sequence.cycle && *next < sequence.min {
+            *next = sequence.max;
+        }
         let value = *next;
         if value > sequence.max {
             let (name, max) = (&sequence.name, sequence.max);
@@ -435,9 +447,10 @@ impl Port for FakePort {
                 for table in self.database.tables.values() {
                     let own = shard.keys().filter(|(id, _, _)| *id == table.primary.id);
                     let rows = Datum::Int(own.count() as i64);
-                    batch.push([Datum::Int(i64::from(table.id.0)), rows]);
+                    let (id, looked_at) = (Datum::Int(i64::from(table.id.0)), Datum::Int(0));
+                    batch.push([id, rows, looked_at]);
                 }
-                batch.push([Datum::Null, Datum::Null]);
+                batch.push([Datum::Null, Datum::Null, Datum::Int(0)]);
             }
         }
         Poll::Ready(Ok(batch))

@@ -27,12 +27,9 @@ pub(super) fn resolve(
 ) -> Result<Option<(AggFunc, Vec<Expr>, Type)>, SqlError> {
     let binary = name.starts_with("jsonb");
     let ty = if binary { Type::Jsonb } else { Type::Json };
-    let taken = |arg: &Expr| {
-        let zoned = |ty: Type| matches!(ty.element().unwrap_or(ty), Type::Timestamptz(_));
-        match json::is_row(arg) || zoned(arg.ty()) {
-            true => json::value(arg.clone(), ty),
-            false => json::shown(arg.clone()),
-        }
+    let taken = |arg: &Expr| match json::is_row(arg) || arg.ty().has_moments() {
+        true => json::value(arg.clone(), ty),
+        false => json::shown(arg.clone()),
     };
     Ok(match (name.ends_with("_object_agg"), args) {
         (false, [arg]) => {

@@ -1,39 +1,16 @@
 //! The running state of one aggregate in one group.
 
+use super::pairs::Pairs;
+use super::seen::{self, Seen};
 use super::statistics::Spread;
 use super::{AggFunc, SumKind, json};
-use crate::rows::{datum_heap_bytes, datums_heap_bytes, entry_bytes, heap_bytes};
+use crate::rows::{datum_heap_bytes, datums_heap_bytes, heap_bytes};
+use base::codec::CodecError;
 use base::datum::Interval;
-use base::{Datum, Decimal, SqlError, SqlState, Type, codec};
-use core::cmp::Ordering;
+use base::{Datum, Decimal, SqlError, SqlState, Type, numeric};
+use functions::array::Stack;
 use functions::cast::{checked_int, out_of_range};
-use functions::{datetime, string};
-use std::collections::BTreeSet;
-
-/// A list of values in the order of SQL, for sets.
-#[derive(Clone, Debug)]
-struct Values(Box<[Datum]>);
-
-impl PartialEq for Values {
-    fn eq(&self, other: &Values) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-impl Eq for Values {}
-impl PartialOrd for Values {
-    fn partial_cmp(&self, other: &Values) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Values {
-    fn cmp(&self, other: &Values) -> Ordering {
-        let pairs = self.0.iter().zip(other.0.iter()).map(|(a, b)| a.compare(b));
-        pairs
-            .into_iter()
-            .find(|order| order.is_ne())
-            .unwrap_or(Ordering::Equal)
-    }
-}
+use functions::{BitFunc, datetime, range, string};
 
 /// One aggregate's state.
 #[derive(Clone, Debug)]
@@ -41,7 +18,7 @@ pub struct AggState {
     func: AggFunc,
     acc: Accumulator,
     /// Values seen so far, with `DISTINCT`; `acc` is then unused until the end.
-    seen: Option<BTreeSet<Values>>,
+    seen: Option<Box<Seen>>,
     /// Bytes held beside the state itself.
     heap_bytes: usize,
 }
@@ -55,14 +32,16 @@ enum Accumulator {
     /// Sum of integers and number of values.
     Int(i128, i64),
     /// Sum of numerics and number of values.
-    Decimal(Decimal, i64),
+    Decimal(Datum, i64),
     /// Sum of floats and number of values.
     Float(f64, i64),
     Interval(Interval, i64),
     /// Text so far, the separator before the first value.
     Joined(Option<(Vec<u8>, Vec<u8>)>, bool),
     Items(Vec<Datum>),
+    Arrays(Stack),
     Spread(Spread),
+    Pairs(Box<Pairs>),
 }
 
 impl Accumulator {
@@ -71,7 +50,7 @@ impl Accumulator {
             AggFunc::CountAll | AggFunc::Count => Accumulator::Count(0),
             AggFunc::Sum(kind) | AggFunc::Avg(kind) => match kind {
                 SumKind::Int | SumKind::BigInt => Accumulator::Int(0, 0),
-                SumKind::Decimal => Accumulator::Decimal(Decimal::ZERO, 0),
+                SumKind::Decimal => Accumulator::Decimal(Datum::Decimal(Decimal::ZERO), 0),
                 SumKind::Real | SumKind::Float => Accumulator::Float(0.0, 0),
                 SumKind::Interval => Accumulator::Interval(Interval::default(), 0),
             },
@@ -80,12 +59,17 @@ impl Accumulator {
             | AggFunc::BoolAnd
             | AggFunc::BoolOr
             | AggFunc::BitAnd
-            | AggFunc::BitOr => Accumulator::Value(Datum::Null),
+            | AggFunc::BitOr
+            | AggFunc::BitXor
+            | AggFunc::RangeIntersect => Accumulator::Value(Datum::Null),
             AggFunc::StringAgg => Accumulator::Joined(None, false),
-            AggFunc::ArrayAgg | AggFunc::JsonArray { .. } | AggFunc::JsonObject { .. } => {
-                Accumulator::Items(Vec::new())
-            }
+            AggFunc::ArrayAgg
+            | AggFunc::RangeUnion
+            | AggFunc::JsonArray { .. }
+            | AggFunc::JsonObject { .. } => Accumulator::Items(Vec::new()),
+            AggFunc::ArrayOfArrays => Accumulator::Arrays(Stack::default()),
             AggFunc::Spread { float, .. } => Accumulator::Spread(Spread::new(float)),
+            AggFunc::Pair(_) => Accumulator::Pairs(Box::default()),
         }
     }
 }
@@ -114,9 +98,6 @@ fn decimal_of(sum: i128) -> Result<Decimal, SqlError> {
     Decimal::from_parts(sum, 0).ok_or_else(overflow)
 }
 
-/// Bytes of encoded values in one part of a partial result.
-const PART_BYTES: usize = 64 << 10;
-
 /// Longer values are refused (54000), as in PostgreSQL.
 fn checked_length(bytes: usize) -> Result<usize, SqlError> {
     match bytes > string::RESULT_BYTES_MAX {
@@ -125,10 +106,18 @@ fn checked_length(bytes: usize) -> Result<usize, SqlError> {
     }
 }
 
+impl Default for AggState {
+    /// What stands for a state that was taken away.
+    fn default() -> AggState {
+        AggState::new(AggFunc::CountAll, false)
+    }
+}
+
 impl AggState {
     /// The state before the first row.
     pub fn new(func: AggFunc, distinct: bool) -> AggState {
-        let seen = (distinct && !func.ignores_repetition()).then(BTreeSet::new);
+        let keeps = distinct && !func.ignores_repetition();
+        let seen = keeps.then(|| Box::new(Seen::new(func.ignores_order())));
         AggState {
             func,
             acc: Accumulator::new(func),
@@ -160,6 +149,14 @@ impl AggState {
                 wanted.max(2 * text.capacity())
             }
             (Accumulator::Joined(None, _), _) => datums_heap_bytes(args),
+            (Accumulator::Arrays(stack), [value, ..]) => {
+                let more = value.as_array().unwrap_or_default().len();
+                let wanted = stack.items().len() + more;
+                match wanted <= stack.items().capacity() {
+                    true => datum_heap_bytes(value),
+                    false => 2 * wanted * size_of::<Datum>() + datum_heap_bytes(value),
+                }
+            }
             (Accumulator::Items(items), [value, ..]) => {
                 let more = match items.len() == items.capacity() {
                     true => 2 * items.capacity() * size_of::<Datum>(),
@@ -180,11 +177,7 @@ impl AggState {
             return Ok(());
         }
         if let Some(seen) = &mut self.seen {
-            let values = Values(args.into());
-            let own = heap_bytes(size_of_val::<[Datum]>(&values.0)) + datums_heap_bytes(&values.0);
-            if seen.insert(values) {
-                self.heap_bytes += own + entry_bytes(size_of::<Values>());
-            }
+            self.heap_bytes += seen.insert(args);
             return Ok(());
         }
         self.accumulate(args)
@@ -197,9 +190,10 @@ impl AggState {
                 *sum += i128::from(*value);
                 *count += 1;
             }
-            (Accumulator::Decimal(sum, count), [Datum::Decimal(value), ..]) => {
-                *sum = sum.add(*value)?;
+            (Accumulator::Decimal(sum, count), [value, ..]) => {
+                *sum = numeric::add(sum, value)?;
                 *count += 1;
+                self.heap_bytes = datum_heap_bytes(sum);
             }
             (Accumulator::Float(sum, count), [Datum::Float(value), ..]) => {
                 *sum = add_floats(*sum, *value)?;
@@ -213,8 +207,11 @@ impl AggState {
                 if keep_new(self.func, so_far, value) {
                     self.heap_bytes = datum_heap_bytes(value);
                     *so_far = value.clone();
+                } else if self.func == AggFunc::RangeIntersect {
+                    *so_far = range::common(so_far, value);
+                    self.heap_bytes = datum_heap_bytes(so_far);
                 } else {
-                    combine_bits(self.func, so_far, value);
+                    combine_bits(self.func, so_far, value)?;
                 }
             }
             (Accumulator::Joined(joined, is_text), [value, separator, ..]) => {
@@ -241,7 +238,13 @@ impl AggState {
                 let after = heap_bytes(items.capacity() * size_of::<Datum>());
                 self.heap_bytes += after - before;
             }
+            (Accumulator::Arrays(stack), [value, ..]) => {
+                let more = value.as_array().unwrap_or_default();
+                self.heap_bytes += stacked(stack, more, |stack| stack.accumulate(value))?;
+            }
             (Accumulator::Spread(spread), [value, ..]) => spread.update(value)?,
+            (Accumulator::Pairs(_), [_, Datum::Null]) => {}
+            (Accumulator::Pairs(pairs), [y, x, ..]) => pairs.update(y, x)?,
             (_, args) => unreachable!("{:?} was bound to {args:?}", self.func),
         }
         Ok(())
@@ -273,36 +276,51 @@ impl AggState {
     /// # Errors
     /// XX001 if they are malformed.
     pub fn merge_part(&mut self, part: &Datum) -> Result<usize, SqlError> {
-        let rows: Vec<Vec<Datum>> = codec::decode(part.as_bytes().unwrap_or(&[]))?;
+        let rows = seen::decoded(part)?;
+        if self
+            .seen
+            .as_ref()
+            .is_none_or(|seen| !seen.takes(rows.width))
+            && rows.rows > 0
+        {
+            return Err(CodecError::Malformed("list of values").into());
+        }
         rows.iter().try_for_each(|row| self.update(row))?;
-        Ok(rows.len())
+        Ok(rows.rows as usize)
     }
 
     /// Values of `DISTINCT` that have not been taken into the result.
     pub fn seen_count(&self) -> usize {
-        self.seen.as_ref().map_or(0, BTreeSet::len)
+        self.seen.as_ref().map_or(0, |seen| seen.len())
     }
 
-    /// Takes at most `most` values of `DISTINCT` into the result, when all of them have come. Gives
-    /// their number; [`AggState::finish`] takes those that are left. The limit lets other work of
-    /// the shard have its turn.
+    /// Takes about `most` values of `DISTINCT` into the result, when all of them have come. Gives
+    /// how much work that was; [`AggState::finish`] takes those that are left. The limit lets other
+    /// work of the shard have its turn.
     ///
     /// # Errors
     /// As [`AggState::finish`].
     pub fn fold(&mut self, most: usize) -> Result<usize, SqlError> {
-        for done in 0..most {
-            let Some(values) = self.seen.as_mut().and_then(BTreeSet::pop_first) else {
-                return Ok(done);
-            };
-            self.accumulate(&values.0)?;
+        let Some(mut seen) = self.seen.take() else {
+            return Ok(0);
+        };
+        let (mut done, mut result) = (0, Ok(1));
+        while done < most
+            && let Ok(some) = result
+            && some > 0
+        {
+            result = seen.take(|values| self.accumulate(values));
+            done += result.as_ref().map_or(0, |some| *some);
         }
-        Ok(most)
+        // After an error they are forgotten bit by bit.
+        self.seen = Some(seen);
+        result.map(|_| done)
     }
 
-    /// Forgets at most `most` values of `DISTINCT` of a state that is of no use any more.
+    /// Forgets at least `most` values of `DISTINCT` of a state that is of no use any more.
     pub fn forget(&mut self, most: usize) {
         if let Some(seen) = &mut self.seen {
-            (0..most.min(seen.len())).for_each(|_| drop(seen.pop_last()));
+            seen.forget(most);
         }
     }
 
@@ -313,7 +331,7 @@ impl AggState {
     /// 22003 if an integer sum needs more than 38 digits.
     pub fn partial(self) -> Result<Vec<Datum>, SqlError> {
         if let Some(seen) = self.seen {
-            return Ok(vec![encoded(seen).into()]);
+            return Ok(vec![seen.encoded().into()]);
         }
         let average = matches!(self.func, AggFunc::Avg(_));
         let with_count = |sum: Datum, count: i64| {
@@ -328,7 +346,7 @@ impl AggState {
             Accumulator::Count(count) => vec![Datum::Int(count)],
             Accumulator::Value(value) => vec![value],
             Accumulator::Int(sum, count) => with_count(Datum::Decimal(decimal_of(sum)?), count),
-            Accumulator::Decimal(sum, count) => with_count(Datum::Decimal(sum), count),
+            Accumulator::Decimal(sum, count) => with_count(sum, count),
             Accumulator::Float(sum, count) => with_count(Datum::Float(sum), count),
             Accumulator::Interval(sum, count) => with_count(Datum::Interval(sum), count),
             Accumulator::Joined(None, _) => vec![Datum::Null, Datum::Null],
@@ -336,7 +354,9 @@ impl AggState {
                 vec![joined(text, is_text), joined(separator, is_text)]
             }
             Accumulator::Items(items) => vec![items.into()],
+            Accumulator::Arrays(stack) => vec![stack.finish()?],
             Accumulator::Spread(spread) => spread.partial(),
+            Accumulator::Pairs(pairs) => pairs.partial(),
         })
     }
 
@@ -354,15 +374,17 @@ impl AggState {
         let more = partial.get(1).and_then(Datum::as_int).unwrap_or(1);
         match (&mut self.acc, &partial[0]) {
             (Accumulator::Spread(spread), _) => spread.merge(partial)?,
+            (Accumulator::Pairs(pairs), _) => pairs.merge(partial)?,
             (_, Datum::Null) => {}
             (Accumulator::Count(count), Datum::Int(value)) => *count += value,
             (Accumulator::Int(sum, count), Datum::Decimal(value)) => {
                 *sum += value.unscaled();
                 *count += more;
             }
-            (Accumulator::Decimal(sum, count), Datum::Decimal(value)) => {
-                *sum = sum.add(*value)?;
+            (Accumulator::Decimal(sum, count), value) => {
+                *sum = numeric::add(sum, value)?;
                 *count += more;
+                self.heap_bytes = datum_heap_bytes(sum);
             }
             (Accumulator::Float(sum, count), Datum::Float(value)) => {
                 *sum = add_floats(*sum, *value)?;
@@ -378,6 +400,10 @@ impl AggState {
                 items.extend(more.iter().cloned());
                 let after = heap_bytes(items.capacity() * size_of::<Datum>());
                 self.heap_bytes += datums_heap_bytes(more) + after - before;
+            }
+            (Accumulator::Arrays(stack), more) => {
+                let items = more.as_array().unwrap_or_default();
+                self.heap_bytes += stacked(stack, items, |stack| stack.merge(more))?;
             }
             // As values of their own.
             (Accumulator::Value(_) | Accumulator::Joined(..), _) => self.accumulate(partial)?,
@@ -406,18 +432,19 @@ impl AggState {
         Ok(match self.acc {
             Accumulator::Count(count) => Datum::Int(count),
             Accumulator::Value(value) => value,
-            Accumulator::Int(sum, count) if average => {
-                Datum::Decimal(decimal_of(sum)?.div(Decimal::from(count))?)
-            }
+            Accumulator::Int(sum, count) if average => numeric::div(
+                &Datum::Decimal(decimal_of(sum)?),
+                &Decimal::from(count).into(),
+            )?,
             Accumulator::Int(sum, _) if self.func == AggFunc::Sum(SumKind::Int) => {
                 let sum = i64::try_from(sum).map_err(|_| out_of_range(Type::Int8))?;
                 checked_int(sum, Type::Int8)?
             }
             Accumulator::Int(sum, _) => Datum::Decimal(decimal_of(sum)?),
             Accumulator::Decimal(sum, count) if average => {
-                Datum::Decimal(sum.div(Decimal::from(count))?)
+                numeric::div(&sum, &Decimal::from(count).into())?
             }
-            Accumulator::Decimal(sum, _) => Datum::Decimal(sum),
+            Accumulator::Decimal(sum, _) => sum,
             Accumulator::Float(sum, count) if average => Datum::Float(sum / count as f64),
             Accumulator::Float(sum, _) if self.func == AggFunc::Sum(SumKind::Real) => {
                 Datum::Float(functions::cast::to_real(sum)?)
@@ -430,14 +457,30 @@ impl AggState {
             Accumulator::Interval(sum, _) => Datum::Interval(sum),
             Accumulator::Joined(None, _) => Datum::Null,
             Accumulator::Joined(Some((text, _)), is_text) => joined(text, is_text),
+            Accumulator::Arrays(stack) => stack.finish()?,
             Accumulator::Items(items) if items.is_empty() => Datum::Null,
+            Accumulator::Items(items) if self.func == AggFunc::RangeUnion => range::united(&items),
             Accumulator::Items(items) => match json::finish(self.func, &items)? {
                 Some(value) => value,
                 None => items.into(),
             },
             Accumulator::Spread(spread) => spread.finish(self.func)?,
+            Accumulator::Pairs(pairs) => pairs.finish(self.func),
         })
     }
+}
+
+/// Puts items on a stack; bytes by which it grew.
+fn stacked(
+    stack: &mut Stack,
+    more: &[Datum],
+    push: impl Fn(&mut Stack) -> Result<(), SqlError>,
+) -> Result<usize, SqlError> {
+    let room = |stack: &Stack| heap_bytes(stack.items().capacity() * size_of::<Datum>());
+    let before = room(stack);
+    checked_length((stack.items().len() + more.len()) * size_of::<Datum>())?;
+    push(stack)?;
+    Ok(datums_heap_bytes(more) + room(stack) - before)
 }
 
 /// Whether `value` takes the place of the value so far.
@@ -454,14 +497,23 @@ fn keep_new(func: AggFunc, so_far: &Datum, value: &Datum) -> bool {
     }
 }
 
-fn combine_bits(func: AggFunc, so_far: &mut Datum, value: &Datum) {
-    if let (Datum::Int(so_far), Datum::Int(value)) = (so_far, value) {
-        match func {
-            AggFunc::BitAnd => *so_far &= value,
-            AggFunc::BitOr => *so_far |= value,
-            _ => {}
+fn combine_bits(func: AggFunc, so_far: &mut Datum, value: &Datum) -> Result<(), SqlError> {
+    let bits = match func {
+        AggFunc::BitAnd => BitFunc::And,
+        AggFunc::BitOr => BitFunc::Or,
+        AggFunc::BitXor => BitFunc::Xor,
+        _ => return Ok(()),
+    };
+    match (so_far, value, bits) {
+        (Datum::Int(so_far), Datum::Int(value), BitFunc::And) => *so_far &= value,
+        (Datum::Int(so_far), Datum::Int(value), BitFunc::Or) => *so_far |= value,
+        (Datum::Int(so_far), Datum::Int(value), _) => *so_far ^= value,
+        (Datum::Bits(so_far), Datum::Bits(value), _) => {
+            *so_far = functions::bits::combined(bits, so_far, value)?;
         }
+        _ => {}
     }
+    Ok(())
 }
 
 fn joined(bytes: Vec<u8>, is_text: bool) -> Datum {
@@ -478,29 +530,4 @@ fn bytes_of(datum: &Datum) -> &[u8] {
         Datum::Bytes(bytes) => bytes,
         _ => &[],
     }
-}
-
-/// Lists of values in parts of some size. As bytes, because the values may be arrays, and arrays
-/// do not nest.
-fn encoded(seen: BTreeSet<Values>) -> Vec<Datum> {
-    let mut parts = Vec::new();
-    let (mut part, mut size): (Vec<Values>, usize) = (Vec::new(), 0);
-    for values in seen {
-        size += size_of::<Datum>() + datums_heap_bytes(&values.0);
-        part.push(values);
-        if size >= PART_BYTES {
-            parts.push(encoded_part(&part));
-            part.clear();
-            size = 0;
-        }
-    }
-    if !part.is_empty() {
-        parts.push(encoded_part(&part));
-    }
-    parts
-}
-
-fn encoded_part(part: &[Values]) -> Datum {
-    let rows: Vec<&[Datum]> = part.iter().map(|values| &*values.0).collect();
-    codec::to_vec(&rows).into()
 }

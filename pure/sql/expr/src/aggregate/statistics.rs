@@ -1,8 +1,8 @@
 //! Variance and standard deviation.
 
 use super::AggFunc;
+use base::numeric::{self, Numeric};
 use base::{Datum, Decimal, SqlError};
-use functions::number::sqrt_to;
 
 /// Number, sum and sum of squares: exact for numerics; for floats the sum of squared deviations,
 /// updated as PostgreSQL does (Youngs and Cramer), which does not cancel.
@@ -10,8 +10,8 @@ use functions::number::sqrt_to;
 pub(super) enum Spread {
     Exact {
         count: i64,
-        sum: Decimal,
-        squares: Decimal,
+        sum: Datum,
+        squares: Datum,
     },
     Float {
         count: f64,
@@ -31,8 +31,8 @@ impl Spread {
         } else {
             Spread::Exact {
                 count: 0,
-                sum: Decimal::ZERO,
-                squares: Decimal::ZERO,
+                sum: Datum::Decimal(Decimal::ZERO),
+                squares: Datum::Decimal(Decimal::ZERO),
             }
         }
     }
@@ -45,11 +45,11 @@ impl Spread {
                     sum,
                     squares,
                 },
-                Datum::Decimal(value),
+                value @ (Datum::Decimal(_) | Datum::Large(_)),
             ) => {
                 *count += 1;
-                *sum = sum.add(*value)?;
-                *squares = squares.add(value.mul(*value)?)?;
+                *sum = numeric::add(sum, value)?;
+                *squares = numeric::add(squares, &numeric::mul(value, value)?)?;
             }
             (
                 Spread::Float {
@@ -81,11 +81,7 @@ impl Spread {
                 sum,
                 squares,
             } => {
-                vec![
-                    Datum::Int(*count),
-                    Datum::Decimal(*sum),
-                    Datum::Decimal(*squares),
-                ]
+                vec![Datum::Int(*count), sum.clone(), squares.clone()]
             }
             Spread::Float {
                 count,
@@ -109,11 +105,11 @@ impl Spread {
                     sum,
                     squares,
                 },
-                [Datum::Int(n), Datum::Decimal(s), Datum::Decimal(q)],
+                [Datum::Int(n), s, q],
             ) => {
                 *count += n;
-                *sum = sum.add(*s)?;
-                *squares = squares.add(*q)?;
+                *sum = numeric::add(sum, s)?;
+                *squares = numeric::add(squares, q)?;
             }
             (
                 Spread::Float {
@@ -158,39 +154,35 @@ impl Spread {
                 count,
                 sum,
                 squares,
-            } => {
-                let variance = exact_variance(*count, *sum, *squares, sample);
-                Datum::Decimal(match variance {
-                    // Without digits behind the point, as PostgreSQL shows it.
-                    Ok(variance) if variance.is_zero() => Decimal::ZERO,
-                    // As many digits as the variance has.
-                    Ok(variance) if root => sqrt_to(variance, variance.scale().into())?,
-                    Ok(variance) => variance,
-                    // The squares of squares need more digits than there are.
-                    Err(_) => {
-                        let (n, sum) = (*count as f64, sum.to_f64());
-                        let below = if sample { n - 1.0 } else { n };
-                        let variance = (squares.to_f64() - sum * sum / n) / below;
-                        Decimal::from_f64(if root { variance.sqrt() } else { variance })?
-                    }
-                })
-            }
+            } => exact(*count, (sum, squares), root, sample)?,
         })
     }
 }
 
-/// `(n * squares - sum^2) / (n * n)` or `/ (n * (n - 1))`.
-fn exact_variance(
+/// `(n * squares - sum^2) / (n * n)` or `/ (n * (n - 1))`, or the root of it with as many digits.
+fn exact(
     count: i64,
-    sum: Decimal,
-    squares: Decimal,
+    (sum, squares): (&Datum, &Datum),
+    root: bool,
     sample: bool,
-) -> Result<Decimal, SqlError> {
-    let n = Decimal::from(count);
-    let above = n.mul(squares)?.sub(sum.mul(sum)?)?;
-    if above.is_zero() || above.is_negative() {
-        return Ok(Decimal::ZERO);
+) -> Result<Datum, SqlError> {
+    let n = Datum::Decimal(Decimal::from(count));
+    let above = numeric::sub(&numeric::mul(&n, squares)?, &numeric::mul(sum, sum)?)?;
+    let is_nan = [sum, squares]
+        .iter()
+        .any(|part| matches!(part, Datum::Large(part) if !part.is_finite()));
+    if is_nan {
+        return Numeric::Nan.into_datum();
     }
-    let below = if sample { Decimal::from(count - 1) } else { n };
-    above.div(n.mul(below)?)
+    let zero = Datum::Decimal(Decimal::ZERO);
+    if above.compare(&zero).is_le() {
+        // Without digits behind the point, as PostgreSQL shows it.
+        return Ok(zero);
+    }
+    let below = Decimal::from(if sample { count - 1 } else { count });
+    let variance = numeric::div(&above, &numeric::mul(&n, &below.into())?)?;
+    match (root, Numeric::of(&variance)) {
+        (true, Some(variance)) => variance.sqrt_with_own_scale()?.into_datum(),
+        _ => Ok(variance),
+    }
 }

@@ -66,7 +66,12 @@ fn cases() -> Vec<Case> {
             Some("0.3"),
         ),
         case("sum", Type::Int4, &[N], None),
-        case("sum", Type::Interval, spans, Some("1 mon 1 day 03:00:00")),
+        case(
+            "sum",
+            Type::Interval(None),
+            spans,
+            Some("1 mon 1 day 03:00:00"),
+        ),
         case("avg", Type::Int4, INTS, Some("2.2500000000000000")),
         case(
             "avg",
@@ -77,7 +82,7 @@ fn cases() -> Vec<Case> {
         case("avg", numeric, DECIMALS, Some("0.75000000000000000000")),
         case("avg", Type::Float8, DECIMALS, Some("0.75")),
         case("avg", Type::Int4, &[], None),
-        case("avg", Type::Interval, spans, Some("10 days 09:00:00")),
+        case("avg", Type::Interval(None), spans, Some("10 days 09:00:00")),
         case("min", Type::Int4, INTS, Some("1")),
         case("max", numeric, DECIMALS, Some("2.25")),
         case(

@@ -84,7 +84,7 @@ fn is_float(ty: Type) -> bool {
 fn is_moment(ty: Type) -> bool {
     matches!(
         ty,
-        Type::Date | Type::Time(_) | Type::Timestamp(_) | Type::Timestamptz(_) | Type::Interval
+        Type::Date | Type::Time(_) | Type::Timestamp(_) | Type::Timestamptz(_) | Type::Interval(_)
     )
 }
 
@@ -136,6 +136,10 @@ impl Translation<'_> {
                 Computed::Case(both, Box::new(self.value(otherwise)?))
             }
             Expr::Coalesce(all, _) => Computed::Coalesce(self.values(all)?),
+            // Arrays of arrays are made only by the evaluator.
+            Expr::MakeArray(items, _) if items.iter().any(|item| item.ty().element().is_some()) => {
+                return None;
+            }
             Expr::MakeArray(items, ty) => {
                 Computed::Call(ValueFunc::MakeArray, self.values(items)?, *ty)
             }
@@ -353,7 +357,7 @@ fn takes(func: &Func, args: &[Expr], ty: Type) -> bool {
         // The unit has to be known, and those of intervals are others.
         Func::Date(DateFunc::Trunc | DateFunc::Extract | DateFunc::ExtractZoned) => {
             let unit = args.first().is_some_and(walk::is_row_independent);
-            unit && is(1, &|ty| is_moment(ty) && ty != Type::Interval)
+            unit && is(1, &|ty| is_moment(ty) && !matches!(ty, Type::Interval(_)))
         }
         Func::Json(JsonFunc::From(from)) => {
             let known = is_number(*from) || is_text(*from);

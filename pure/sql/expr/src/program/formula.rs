@@ -119,8 +119,10 @@ impl ChangeKind {
 fn next(ty: Type, value: &Datum, step: i64) -> Option<Datum> {
     match (ty, value) {
         (_, Datum::Int(value)) => value.checked_add(step).map(Datum::Int),
-        (Type::Numeric(Some((_, scale))), Datum::Decimal(value)) if value.scale() <= scale => {
-            let step = Decimal::from_parts(i128::from(step), scale)?;
+        (Type::Numeric(Some((_, scale))), Datum::Decimal(value))
+            if i16::from(value.scale()) <= scale =>
+        {
+            let step = Decimal::from_parts(i128::from(step), u8::try_from(scale).ok()?)?;
             value.add(step).ok().map(Datum::Decimal)
         }
         _ => None,

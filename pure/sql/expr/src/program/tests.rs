@@ -68,6 +68,7 @@ fn formulas_count_in_the_bytes_of_a_program() {
         assignments: Some(Vec::new()),
         checks: Vec::new(),
         shape: TableShape {
+            shown: Vec::new(),
             table: "t".into(),
             columns: Vec::new(),
             not_null: Vec::new(),

@@ -3,8 +3,9 @@
 use super::super::{Compare, Expr, Func};
 use super::coerce::{Context, coerce, coerce_argument, common_type_of, to_bool};
 use super::{binary, comparison};
+use base::grid::{DIMENSIONS_MAX, too_many_dimensions};
 use base::{Datum, SqlError, SqlState, Type};
-use functions::{ArrayFunc, TextFunc};
+use functions::{ArrayFunc, JsonFunc, TextFunc};
 
 /// Converts all expressions to their common type.
 fn unify(what: &str, exprs: Vec<Expr>) -> Result<(Vec<Expr>, Type), SqlError> {
@@ -63,6 +64,7 @@ pub(super) fn null_if(mut args: Vec<Expr>) -> Result<Expr, SqlError> {
     };
     let ty = match operands.first().map(Expr::ty) {
         Some(Type::Varchar(_)) => Type::Text,
+        Some(Type::Cidr) => Type::Inet,
         Some(ty) => ty,
         None => unreachable!("a comparison has two operands"),
     };
@@ -223,38 +225,172 @@ pub fn array(items: Vec<Expr>) -> Result<Expr, SqlError> {
             .hint("Explicitly cast to the desired type, for example ARRAY[]::integer[]."));
     }
     let (items, ty) = unify("ARRAY", items)?;
-    let array = ty.array_of().ok_or_else(|| {
+    let array = array_type(ty).ok_or_else(|| {
         let message = format!("could not find array type for data type {}", ty.base_name());
         SqlError::new(SqlState::UNDEFINED_OBJECT, message)
     })?;
     Ok(Expr::MakeArray(items, array))
 }
 
-/// `array[index]`, or `array[low:high]` if `high` is given.
+/// The type of an array of values of a type; arrays of arrays are arrays of more dimensions.
+pub fn array_type(element: Type) -> Option<Type> {
+    match element {
+        Type::Array(_) => Some(element),
+        _ => element.array_of(),
+    }
+}
+
+/// What stands between the brackets behind an array.
+pub enum Subscripted {
+    /// `[index]`
+    Item(Expr),
+    /// `[low:high]`
+    Part(Expr, Expr),
+}
+
+/// `array[index]...`, or a part of the array if one of the subscripts is `[low:high]`; `[n]` then
+/// means `[1:n]`.
 ///
 /// # Errors
-/// 42804 if the expression is not an array.
-pub fn subscript(array: Expr, index: Expr, high: Option<Expr>) -> Result<Expr, SqlError> {
+/// 42804 if the expression is not an array, 54000 for too many subscripts.
+pub fn subscript(array: Expr, places: Vec<Subscripted>) -> Result<Expr, SqlError> {
     let ty = array.ty();
-    if let (Type::Name, None) = (ty, &high) {
+    let mut places = places;
+    if let (Type::Name, [Subscripted::Item(_)]) = (ty, places.as_slice())
+        && let Some(Subscripted::Item(index)) = places.pop()
+    {
         return letter(array, index);
     }
-    let Some(element) = ty.element() else {
-        let message = format!(
-            "cannot subscript type {} because it does not support subscripting",
-            ty.base_name()
-        );
-        return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
-    };
-    let int = |expr| coerce(expr, Type::Int4, Context::Assignment);
-    let mut args = vec![array, int(index)?];
-    Ok(match high {
-        None => Expr::Call(Func::Array(ArrayFunc::Get), args, element),
-        Some(high) => {
-            args.push(int(high)?);
+    if ty == Type::Jsonb {
+        let (path, _) = json_path(places)?;
+        return Ok(Expr::Call(
+            Func::Json(JsonFunc::Path),
+            vec![array, path],
+            ty,
+        ));
+    }
+    let element = item_type(ty, places.len())?;
+    let mut args = vec![array];
+    let is_part = push_bounds(places, &mut args)?;
+    Ok(match is_part {
+        false => Expr::Call(Func::Array(ArrayFunc::Get), args, element),
+        true => {
+            // A part of a vector is a plain array.
+            let ty = element.array_of().filter(|_| ty.is_vector()).unwrap_or(ty);
             Expr::Call(Func::Array(ArrayFunc::Slice), args, ty)
         }
     })
+}
+
+/// The type of the items of an array that has this number of subscripts.
+fn item_type(array: Type, subscripts: usize) -> Result<Type, SqlError> {
+    let Some(element) = array.element() else {
+        let message = format!(
+            "cannot subscript type {} because it does not support subscripting",
+            array.base_name()
+        );
+        return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+    };
+    match subscripts > DIMENSIONS_MAX {
+        true => Err(too_many_dimensions(subscripts)),
+        false => Ok(element),
+    }
+}
+
+/// Appends subscripts, or the bounds of a part; whether they are bounds.
+fn push_bounds(places: Vec<Subscripted>, args: &mut Vec<Expr>) -> Result<bool, SqlError> {
+    let int = |expr: Expr| {
+        let from = expr.ty();
+        coerce(expr, Type::Int4, Context::Assignment).map_err(|error| match from {
+            Type::Unknown => error,
+            _ => SqlError::new(
+                SqlState::DATATYPE_MISMATCH,
+                "array subscript must have type integer",
+            ),
+        })
+    };
+    let is_part = places
+        .iter()
+        .any(|place| matches!(place, Subscripted::Part(..)));
+    for place in places {
+        match place {
+            Subscripted::Item(index) if is_part => {
+                args.push(Expr::Const(Datum::Int(1), Type::Int4));
+                args.push(int(index)?);
+            }
+            Subscripted::Item(index) => args.push(int(index)?),
+            Subscripted::Part(low, high) => args.extend([int(low)?, int(high)?]),
+        }
+    }
+    Ok(is_part)
+}
+
+/// The subscripts of a `jsonb` as an array of texts, and whether the first one is a number.
+fn json_path(places: Vec<Subscripted>) -> Result<(Expr, bool), SqlError> {
+    let mut of_items = None;
+    let mut steps = Vec::with_capacity(places.len());
+    for place in places {
+        let Subscripted::Item(step) = place else {
+            let message = "jsonb subscript does not support slices";
+            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+        };
+        let from = step.ty();
+        let number = matches!(from, Type::Int2 | Type::Int4);
+        let text = from == Type::Unknown || super::can_coerce(from, Type::Text, Context::Implicit);
+        if !number && !text {
+            let message = format!("subscript type {} is not supported", from.base_name());
+            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message)
+                .hint("jsonb subscript must be coercible to either integer or text."));
+        }
+        of_items.get_or_insert(number);
+        steps.push(coerce(step, Type::Text, Context::Explicit)?);
+    }
+    let texts = Type::Array(base::types::ArrayKind::Text);
+    Ok((Expr::MakeArray(steps, texts), of_items == Some(true)))
+}
+
+/// `container[places] = value`: the container, that of the column `column`, with the value in it.
+///
+/// # Errors
+/// 42804 for a value or a container that does not fit, 54000 for too many subscripts.
+pub fn assign_part(
+    container: Expr,
+    places: Vec<Subscripted>,
+    value: Expr,
+    column: &str,
+) -> Result<Expr, SqlError> {
+    let ty = container.ty();
+    let fitting = |value: Expr, wanted: Type| {
+        let from = value.ty();
+        coerce(value, wanted, Context::Assignment).map_err(|error| {
+            if from == Type::Unknown {
+                return error;
+            }
+            let message = format!(
+                "subscripted assignment to \"{column}\" requires type {} but expression is of type \
+                 {}",
+                wanted.base_name(),
+                from.base_name()
+            );
+            SqlError::new(SqlState::DATATYPE_MISMATCH, message)
+                .hint("You will need to rewrite or cast the expression.")
+        })
+    };
+    if ty == Type::Jsonb {
+        let (path, of_items) = json_path(places)?;
+        let args = vec![container, path, fitting(value, ty)?, Expr::bool(of_items)];
+        return Ok(Expr::Call(Func::Json(JsonFunc::Assign), args, ty));
+    }
+    let element = item_type(ty, places.len())?;
+    let mut bounds = Vec::new();
+    let is_part = push_bounds(places, &mut bounds)?;
+    let (func, wanted) = match is_part {
+        true => (ArrayFunc::SetSlice, ty),
+        false => (ArrayFunc::SetItem, element),
+    };
+    let mut args = vec![container, fitting(value, wanted)?];
+    args.extend(bounds);
+    Ok(Expr::Call(Func::Array(func), args, ty))
 }
 
 /// `name[index]`: a letter of a name, counted from 0.

@@ -64,7 +64,14 @@ fn is_exactly(arg: Arg, ty: Type) -> bool {
     match arg {
         Arg::Is(wanted) => same_type(wanted, ty),
         Arg::Padded => matches!(ty, Type::Char(_)),
-        Arg::Any | Arg::AnyElement | Arg::AnyArray | Arg::Output | Arg::NonArray => false,
+        Arg::Any
+        | Arg::AnyElement
+        | Arg::AnyArray
+        | Arg::Output
+        | Arg::NonArray
+        | Arg::AnyRange
+        | Arg::AnyMultirange
+        | Arg::Bound => false,
     }
 }
 
@@ -72,7 +79,9 @@ fn accepts(arg: Arg, ty: Type) -> bool {
     match arg {
         Arg::Is(wanted) => can_coerce(ty, wanted, Context::Implicit),
         Arg::Padded => can_coerce(ty, Type::Char(0), Context::Implicit),
-        Arg::Any | Arg::AnyElement | Arg::Output => true,
+        Arg::Any | Arg::AnyElement | Arg::Output | Arg::Bound => true,
+        Arg::AnyRange => matches!(ty, Type::Range(_) | Type::Unknown),
+        Arg::AnyMultirange => matches!(ty, Type::Multirange(_) | Type::Unknown),
         Arg::NonArray => !matches!(ty, Type::Array(_)),
         Arg::AnyArray => matches!(ty, Type::Array(_) | Type::Unknown),
     }
@@ -104,7 +113,23 @@ fn takes_types(entry: &Entry, types: &[Type]) -> bool {
     let elements: Vec<Type> = elements.collect();
     // There are no arrays of arrays.
     let nested = arrays && elements.iter().any(|ty| ty.element().is_some());
-    !nested && common_type(&elements).is_ok()
+    !nested && common_type(&elements).is_ok() && ranges_agree(entry, types)
+}
+
+/// Whether all ranges are of one kind, and what may be a bound of them is of its very type.
+fn ranges_agree(entry: &Entry, types: &[Type]) -> bool {
+    let ranges = types.iter().enumerate().filter(|(i, _)| {
+        let arg = entry.arg(*i);
+        matches!(arg, Arg::AnyRange | Arg::AnyMultirange)
+    });
+    let mut kinds = ranges.filter_map(|(_, ty)| ty.range_kind());
+    let Some(kind) = kinds.next() else {
+        return true;
+    };
+    let fits = |(i, ty): (usize, &Type)| {
+        entry.arg(i) != Arg::Bound || *ty == Type::Unknown || same_type(*ty, kind.bound())
+    };
+    kinds.all(|other| other == kind) && types.iter().enumerate().all(fits)
 }
 
 /// Keeps the entries with the highest score, if any scores.
@@ -147,7 +172,14 @@ fn category_of(arg: Arg) -> char {
     match arg {
         Arg::Is(ty) => ty.category(),
         Arg::Padded => 'S',
-        Arg::Any | Arg::AnyElement | Arg::AnyArray | Arg::Output | Arg::NonArray => 'P',
+        Arg::Any
+        | Arg::AnyElement
+        | Arg::AnyArray
+        | Arg::Output
+        | Arg::NonArray
+        | Arg::AnyRange
+        | Arg::AnyMultirange
+        | Arg::Bound => 'P',
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::super::fold::is_stable_cast;
 use super::super::{Expr, Func};
+use base::record::ANONYMOUS;
 use base::text::{self, fit, fit_explicit};
 use base::{ArrayKind, Datum, SqlError, SqlState, Type};
 use functions::SessionFunc;
@@ -27,7 +28,14 @@ pub(super) fn same_type(a: Type, b: Type) -> bool {
 pub(super) fn is_preferred(ty: Type) -> bool {
     matches!(
         ty,
-        Type::Bool | Type::Text | Type::Float8 | Type::Oid | Type::Timestamptz(_) | Type::Interval
+        Type::Bool
+            | Type::Text
+            | Type::Float8
+            | Type::Oid
+            | Type::Timestamptz(_)
+            | Type::Interval(_)
+            | Type::Inet
+            | Type::Varbit(_)
     )
 }
 
@@ -60,10 +68,16 @@ fn needed_context(from: Type, to: Type) -> Option<Context> {
         return Some(if from < to { Implicit } else { Assignment });
     }
     if let (Array(from), Array(to)) = (from, to) {
-        return needed_context(from.element(), to.element());
+        return match same_type(from.element(), to.element()) {
+            _ if to.is_vector() => None,
+            true => Some(Implicit),
+            false => needed_context(from.element(), to.element()),
+        };
     }
     let string = |ty: Type| matches!(ty, Text | Varchar(_) | Char(_));
     match (from, to) {
+        // The fields are compared as they are, or the binder makes them those of the other type.
+        (Composite(_), Composite(ANONYMOUS)) => Some(Implicit),
         (Int2 | Int4 | Int8, Oid | Reg(_)) => Some(Implicit),
         (Oid, Reg(_)) | (Reg(_), Oid) => Some(Implicit),
         (Reg(base::Reg::Proc), Reg(base::Reg::Procedure))
@@ -74,8 +88,12 @@ fn needed_context(from: Type, to: Type) -> Option<Context> {
         (Int4, InternalChar) | (InternalChar, Int4) => Some(Explicit),
         (Date, Timestamp(_) | Timestamptz(_)) | (Timestamp(_), Timestamptz(_)) => Some(Implicit),
         (Timestamp(_) | Timestamptz(_), Date) | (Timestamptz(_), Timestamp(_)) => Some(Assignment),
-        (Time(_), Interval) => Some(Implicit),
-        (Interval | Timestamp(_) | Timestamptz(_), Time(_)) => Some(Assignment),
+        (Time(_), Interval(_) | Timetz(_)) | (Cidr, Inet) => Some(Implicit),
+        (Bit(_), Varbit(_)) | (Varbit(_), Bit(_)) => Some(Implicit),
+        (Int4 | Int8, Bit(_)) | (Bit(_), Int4 | Int8) => Some(Explicit),
+        (Timestamptz(_), Timetz(_)) | (Timetz(_), Time(_)) => Some(Assignment),
+        (Inet, Cidr) => Some(Assignment),
+        (Interval(_) | Timestamp(_) | Timestamptz(_), Time(_)) => Some(Assignment),
         (Name, Text) | (InternalChar, Text) => Some(Implicit),
         (Name | InternalChar, Varchar(_) | Char(_)) => Some(Assignment),
         (a, Name) if string(a) => Some(Implicit),
@@ -84,6 +102,7 @@ fn needed_context(from: Type, to: Type) -> Option<Context> {
         // What grows in PostgreSQL and is read as a number by way of text does not grow here.
         (Xid, b) if string(b) || b == Name => None,
         (Json, Jsonb) | (Jsonb, Json) => Some(Assignment),
+        (Range(from), Multirange(to)) if from == to => Some(Explicit),
         (Jsonb, b) if b.is_numeric() || b == Bool => Some(Explicit),
         // Through the text form.
         (_, b) if string(b) => Some(Assignment),
@@ -100,11 +119,14 @@ fn same_representation(from: Type, to: Type) -> bool {
         return true;
     }
     match to {
+        Composite(_) => matches!(from, Composite(_)),
         Text | Varchar(_) => matches!(from, Text | Varchar(_) | Char(_) | Name | InternalChar),
         // Blanks at the end of a text count, those of char do not.
         Char(_) => false,
         Int2 | Int4 | Int8 => from.is_integer(),
         Float8 => from == Float4,
+        Inet => from == Cidr,
+        Bit(_) | Varbit(_) => matches!(from, Bit(_) | Varbit(_)),
         Oid => matches!(from, Reg(_)),
         Reg(_) => from == Oid,
         Timestamp(_) | Timestamptz(_) => matches!(from, Timestamp(_) | Timestamptz(_)),
@@ -210,10 +232,13 @@ fn from_unknown(expr: Expr, to: Type, context: Context) -> Result<Expr, SqlError
     let explicit = context == Context::Explicit;
     match expr {
         Expr::Const(Datum::Text(literal), _)
-            if matches!(to.element().unwrap_or(to), Type::Reg(_) | Type::Enum(_)) =>
+            if matches!(
+                to.element().unwrap_or(to),
+                Type::Reg(_) | Type::Enum(_) | Type::Composite(_)
+            ) =>
         {
-            if let Type::Enum(id) = to {
-                return Ok(super::enums::from_literal(literal, id));
+            if let Type::Enum(id) | Type::Composite(id) = to {
+                return Ok(super::enums::from_literal(literal, id, to));
             }
             let text = match to.element() {
                 Some(_) => Type::Array(ArrayKind::Text),
@@ -226,14 +251,13 @@ fn from_unknown(expr: Expr, to: Type, context: Context) -> Result<Expr, SqlError
             if let Some(moment) = clock_literal(&literal, to) {
                 return Ok(moment);
             }
-            let value = text::parse(to, &literal)?;
+            let value = functions::cast::read(to, &literal)?;
             let value = if explicit {
                 fit_explicit(to, value)?
             } else {
                 fit(to, value)?
             };
-            let zoned = matches!(to.element().unwrap_or(to), Type::Timestamptz(_));
-            if zoned && (to.element().is_some() || !text::names_zone(&literal)) {
+            if is_open(&literal, to) {
                 // The session's zone is put in when the statement is planned.
                 let literal = Expr::Const(Datum::Text(literal), Type::Unknown);
                 return Ok(Expr::Cast {
@@ -257,7 +281,7 @@ fn from_unknown(expr: Expr, to: Type, context: Context) -> Result<Expr, SqlError
                 explicit,
             })
         }
-        other if to.enum_id().is_some() => {
+        other if to.user_id().is_some() => {
             let texts = Expr::Cast {
                 arg: Box::new(other),
                 to: Type::Text,
@@ -274,9 +298,19 @@ fn from_unknown(expr: Expr, to: Type, context: Context) -> Result<Expr, SqlError
     }
 }
 
+/// Whether a literal means another value in another zone.
+fn is_open(literal: &str, to: Type) -> bool {
+    match to.element().unwrap_or(to) {
+        Type::Timestamptz(_) => to.element().is_some() || !text::names_zone(literal),
+        Type::Range(_) | Type::Multirange(_) => to.has_moments(),
+        Type::Timetz(_) => to.element().is_some() || !text::names_offset(literal),
+        _ => false,
+    }
+}
+
 /// `'now'`, `'today'`, `'tomorrow'` and `'yesterday'`, which depend on the clock.
 fn clock_literal(literal: &str, to: Type) -> Option<Expr> {
-    let is_time = matches!(to, Type::Time(_));
+    let is_time = matches!(to, Type::Time(_) | Type::Timetz(_));
     if !to.is_datetime() && !is_time {
         return None;
     }

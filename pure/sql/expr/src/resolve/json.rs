@@ -4,7 +4,40 @@ use super::super::{Expr, Func};
 use super::coerce::{Context, coerce, coerce_argument};
 use base::{ArrayKind, Datum, SqlError, SqlState, Type};
 use functions::JsonFunc;
-use functions::json::PATH;
+use functions::json::{FieldForm, PATH};
+
+/// The member `name` of an object as a value of a column of this type.
+///
+/// # Errors
+/// 42846 if no text is read as the type.
+pub fn field(object: Expr, name: &str, ty: Type) -> Result<Expr, SqlError> {
+    let is_json = |ty| matches!(ty, Type::Json | Type::Jsonb);
+    let form = match ty.element() {
+        None if is_json(ty) => FieldForm::Json,
+        None => FieldForm::Text,
+        Some(element) => FieldForm::Array {
+            json: is_json(element),
+        },
+    };
+    let of = if form == FieldForm::Json {
+        ty
+    } else {
+        Type::Text
+    };
+    let key = Expr::Const(Datum::from(name), Type::Text);
+    let field = Expr::Call(Func::Json(JsonFunc::Field(form)), vec![object, key], of);
+    let element = ty.element().unwrap_or(ty);
+    Ok(match element {
+        _ if of == ty => field,
+        // The catalog knows their names.
+        Type::Enum(_) | Type::Reg(_) | Type::Composite(_) => coerce(field, ty, Context::Explicit)?,
+        _ => Expr::Cast {
+            arg: Box::new(field),
+            to: ty,
+            explicit: false,
+        },
+    })
+}
 
 /// `json` or `jsonb`, of which the name of a function tells.
 fn result(name: &str) -> Type {
@@ -188,6 +221,12 @@ pub fn shown(arg: Expr) -> Result<Expr, SqlError> {
         Type::Unknown => coerce_argument(arg, Type::Text),
         Type::Reg(_) | Type::Enum(_) => coerce(arg, Type::Text, Context::Explicit),
         Type::Array(ArrayKind::Reg(_) | ArrayKind::Enum(_)) => coerce(arg, PATH, Context::Explicit),
+        // The binder makes objects of rows where they are arguments themselves.
+        Type::Composite(_) | Type::Array(ArrayKind::Composite(_)) => {
+            let message = "JSON of a row or an array of rows is not supported here";
+            Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+                .hint("Name the fields: json_build_object('a', (r).a)."))
+        }
         _ => Ok(arg),
     }
 }
@@ -199,7 +238,7 @@ pub fn shown(arg: Expr) -> Result<Expr, SqlError> {
 pub fn key(arg: Expr) -> Result<Expr, SqlError> {
     let ty = arg.ty();
     match ty {
-        Type::Array(_) | Type::Json | Type::Jsonb => {
+        Type::Array(_) | Type::Composite(_) | Type::Json | Type::Jsonb => {
             let message = "key value must be scalar, not array, composite, or json";
             Err(SqlError::new(SqlState::INVALID_PARAMETER, message))
         }

@@ -9,6 +9,7 @@
 //! passed to functions as they are, so that a comparison of a column stays recognisable to the
 //! planner; other conversions appear as [`Expr::Cast`].
 
+mod absent;
 mod build;
 mod candidates;
 mod coerce;
@@ -18,16 +19,18 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use absent::{absent_function, absent_functions, absent_type};
 pub use build::{
-    any_array, array, between, case, case_operand, coalesce, in_list, is_bool, is_distinct, like,
-    subscript,
+    Subscripted, any_array, array, array_type, assign_part, between, case, case_operand, coalesce,
+    in_list, is_bool, is_distinct, like, subscript,
 };
 pub use coerce::{Context, can_coerce, coerce, common_type, common_type_of, to_bool};
 
 use super::{Compare, Expr, Func};
-use base::{ArrayKind, Datum, Reg, SqlError, SqlState, Type};
+use base::{ArrayKind, Datum, RangeKind, Reg, SqlError, SqlState, Type};
 use candidates::{Choice, choose};
 use coerce::coerce_argument;
+use functions::{DateFunc, SessionFunc};
 use table::{Arg, Entry, Ret};
 pub use table::{Form, Listed, SIGNATURES, Signature, Wanted, listing};
 
@@ -38,8 +41,8 @@ pub use table::{Form, Listed, SIGNATURES, Signature, Wanted, listing};
 /// order; `btrim` is TRIM; `extract` and `date_part` take the field's name as text first.
 ///
 /// # Errors
-/// 42883 if there is no such function, 42725 if several fit equally well, 22P02 and its like for a
-/// literal that has not the form of the type wanted.
+/// 42883 if there is no such function, 0A000 if PostgreSQL has it, 42725 if several fit equally
+/// well, 22P02 and its like for a literal that has not the form of the type wanted.
 pub fn function(name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
     match name {
         "coalesce" => return coalesce(args),
@@ -52,6 +55,20 @@ pub fn function(name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
                 .into_iter()
                 .map(|arg| coerce(arg, Type::Text, Context::Explicit));
             return function(name, text.collect::<Result<_, _>>()?);
+        }
+        // Since this day began.
+        "age" if args.len() == 1 && args[0].ty().is_datetime() => {
+            let ty = match args[0].ty() {
+                Type::Timestamp(_) => Type::Timestamp(None),
+                _ => Type::Timestamptz(None),
+            };
+            let mut both = vec![coerce(
+                function("current_date", Vec::new())?,
+                ty,
+                Context::Implicit,
+            )?];
+            both.extend(args);
+            return function(name, both);
         }
         "pg_typeof" if args.len() == 1 => {
             let oid = Datum::Int(i64::from(args[0].ty().oid()));
@@ -80,6 +97,9 @@ pub fn function(name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
                 let arg = args.into_iter().next().expect("there is one argument");
                 return coerce(arg, to, Context::Explicit);
             }
+            if let Some(error) = absent_function(name) {
+                return Err(error);
+            }
             no_match(
                 SqlState::UNDEFINED_FUNCTION,
                 "does not exist",
@@ -96,8 +116,38 @@ pub fn function(name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
     }
 }
 
+/// Which of several functions of users is meant: the place of the list of types that arguments of
+/// these types fit best. `Err(true)`: several fit equally well; `Err(false)`: none fits.
+pub fn chosen(lists: &[Vec<Type>], types: &[Type]) -> Result<usize, bool> {
+    let entries = lists.iter().map(|types| Entry::of_users(types.clone()));
+    let entries: Vec<Entry> = entries.collect();
+    let all: Vec<&Entry> = entries.iter().collect();
+    match choose(&all, types) {
+        Choice::One(found) => {
+            let place = entries.iter().position(|entry| core::ptr::eq(entry, found));
+            place.ok_or(false)
+        }
+        Choice::None => Err(false),
+        Choice::Many => Err(true),
+    }
+}
+
+/// Whether a name is one of the functions of the system.
+pub fn is_known(name: &str) -> bool {
+    matches!(name, "coalesce" | "greatest" | "least" | "nullif")
+        || !table::functions(name).is_empty()
+}
+
+/// An argument as a function of users takes it.
+///
+/// # Errors
+/// 22P02 and its like for a literal that is no value of the type.
+pub fn argument(arg: Expr, to: Type) -> Result<Expr, SqlError> {
+    coerce(arg, to, Context::Implicit)
+}
+
 /// Types as they are listed in messages.
-fn type_list(types: &[Type]) -> String {
+pub fn type_list(types: &[Type]) -> String {
     types
         .iter()
         .map(|ty| ty.base_name())
@@ -112,11 +162,6 @@ fn type_list(types: &[Type]) -> String {
 pub fn binary(op: &str, left: Expr, right: Expr) -> Result<Expr, SqlError> {
     let op = if op == "!=" { "<>" } else { op };
     let types = [left.ty(), right.ty()];
-    if matches!(op, "@?" | "@@") && types.contains(&Type::Jsonb) {
-        let message = format!("the operator {op} of jsonb is not supported");
-        let error = SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message);
-        return Err(error.hint("Use the operators ->, #> and @>."));
-    }
     if let (Some(compare), Some(ty)) = (comparison(op), enums::common(&types))
         && compare <= Compare::Ge
     {
@@ -124,6 +169,15 @@ pub fn binary(op: &str, left: Expr, right: Expr) -> Result<Expr, SqlError> {
         return Ok(Expr::Call(Func::Compare(compare), operands, Type::Bool));
     }
     let entries = table::operators(op);
+    if entries.is_empty()
+        && let Some(error) = absent::absent_infix(op, &types)
+    {
+        return Err(error);
+    }
+    // PostgreSQL takes sides of which nothing is known for texts in which words are looked for.
+    if op == "@@" && types.into_iter().all(Type::is_text) {
+        return Err(absent::absent_match());
+    }
     let entries: Vec<&Entry> = entries.iter().collect();
     let text = format!("{} {op} {}", types[0].base_name(), types[1].base_name());
     choose_operator(&entries, &types, &text, vec![left, right])
@@ -136,6 +190,11 @@ pub fn binary(op: &str, left: Expr, right: Expr) -> Result<Expr, SqlError> {
 pub fn unary(op: &str, operand: Expr) -> Result<Expr, SqlError> {
     let types = [operand.ty()];
     let entries = table::prefix_operators(op);
+    if entries.is_empty()
+        && let Some(error) = absent::absent_prefix(op, &types)
+    {
+        return Err(error);
+    }
     let entries: Vec<&Entry> = entries.iter().collect();
     let text = format!("{op} {}", types[0].base_name());
     if op == "-"
@@ -198,12 +257,15 @@ fn choose_operator(
 
 /// Whether values of the type are before and behind each other, not only equal or not.
 pub fn has_order(ty: Type) -> bool {
-    !matches!(ty.element().unwrap_or(ty), Type::Xid | Type::Json)
+    !matches!(
+        ty.element().unwrap_or(ty),
+        Type::Xid | Type::Json | Type::JsonPath
+    )
 }
 
 /// Whether values of the type are equal or not.
 pub fn has_equality(ty: Type) -> bool {
-    ty.element().unwrap_or(ty) != Type::Json
+    !matches!(ty.element().unwrap_or(ty), Type::Json | Type::JsonPath)
 }
 
 /// A comparison by its symbol.
@@ -245,13 +307,31 @@ fn element_type(entry: &Entry, args: &[Expr]) -> Result<Option<Type>, SqlError> 
     }
 }
 
+/// 42804.
+fn undetermined() -> SqlError {
+    let message = "could not determine polymorphic type because input has type unknown";
+    SqlError::new(SqlState::DATATYPE_MISMATCH, message)
+}
+
+/// The kind of the ranges of a call; any where it takes none.
+fn kind_of_ranges(entry: &Entry, args: &[Expr]) -> Result<RangeKind, SqlError> {
+    let is_range = |i: &usize| matches!(entry.arg(*i), Arg::AnyRange | Arg::AnyMultirange);
+    let mut ranges = (0..args.len()).filter(is_range).peekable();
+    if ranges.peek().is_none() {
+        return Ok(RangeKind::Int4);
+    }
+    let mut kinds = ranges.filter_map(|i| args[i].ty().range_kind());
+    kinds.next().ok_or_else(undetermined)
+}
+
 /// Makes the call with its arguments converted.
 fn assemble(entry: &Entry, args: Vec<Expr>) -> Result<Expr, SqlError> {
     let element = element_type(entry, &args)?;
-    if element.is_none() && (0..args.len()).any(|i| entry.arg(i) == Arg::AnyArray) {
-        let message = "could not determine polymorphic type because input has type unknown";
-        return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+    let has_array = (0..args.len()).any(|i| entry.arg(i) == Arg::AnyArray);
+    if element.is_none() && (has_array || entry.ret == Ret::Array) {
+        return Err(undetermined());
     }
+    let kind = kind_of_ranges(entry, &args)?;
     let mut known = element.map_or(Type::Text, Type::without_modifiers);
     let no_array = || {
         let message = format!(
@@ -275,19 +355,33 @@ fn assemble(entry: &Entry, args: Vec<Expr>) -> Result<Expr, SqlError> {
             Arg::NonArray => coerce(arg, Type::Text, Context::Explicit)?,
             Arg::Padded if matches!(arg.ty(), Type::Char(_)) => to_output(arg)?,
             Arg::Padded => coerce_argument(arg, Type::Text)?,
+            Arg::AnyRange => coerce_argument(arg, Type::Range(kind))?,
+            Arg::AnyMultirange => coerce_argument(arg, Type::Multirange(kind))?,
+            Arg::Bound => coerce_argument(arg, kind.bound())?,
         });
     }
     let ret = match entry.ret {
         Ret::Is(ty) => ty,
         Ret::Array => known.array_of().ok_or_else(no_array)?,
+        Ret::Range => Type::Range(kind),
+        Ret::Multirange => Type::Multirange(kind),
+        Ret::Bound => kind.bound(),
     };
     if matches!(
         (&entry.func, known),
-        (Func::ArrayToString(_), Type::Reg(_) | Type::Enum(_))
+        (
+            Func::ArrayToString(_),
+            Type::Reg(_) | Type::Enum(_) | Type::Composite(_)
+        )
     ) {
         let texts = Type::Array(ArrayKind::Text);
         converted[0] = coerce(converted[0].clone(), texts, Context::Explicit)?;
         known = Type::Text;
+    }
+    if ret == Type::Timetz(None) && entry.func == Func::Date(DateFunc::AtTimeZone) {
+        // A zone has the offset of today.
+        let now = Func::Session(SessionFunc::TxnTime);
+        converted.push(Expr::Call(now, Vec::new(), Type::Timestamptz(None)));
     }
     let func = match &entry.func {
         Func::ArrayToString(_) => Func::ArrayToString(known),
@@ -302,7 +396,7 @@ fn to_output(arg: Expr) -> Result<Expr, SqlError> {
     Ok(match ty {
         Type::Text | Type::Varchar(_) | Type::Name => arg,
         Type::Unknown => coerce_argument(arg, Type::Text)?,
-        _ if matches!(ty.element().unwrap_or(ty), Type::Reg(_) | Type::Enum(_)) => {
+        _ if ty.user_id().is_some() || matches!(ty.element().unwrap_or(ty), Type::Reg(_)) => {
             coerce(arg, Type::Text, Context::Explicit)?
         }
         _ => Expr::Call(Func::Output(ty), vec![arg], Type::Text),

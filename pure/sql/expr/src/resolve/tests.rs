@@ -7,19 +7,22 @@ use crate::aggregate::{AggFunc, AggState, is_aggregate};
 use crate::tests::Session;
 use crate::{Env, Expr, NoColumns, eval, fold};
 use base::calendar::{DATE_MAX, DATE_MIN, MICROS_PER_DAY, TIMESTAMP_END, TIMESTAMP_MIN};
-use base::{Datum, Decimal, Interval, Jsonb, Prng, Type, types::ArrayKind};
+use base::grid::{Dimension, Shape};
+use base::{
+    Datum, Decimal, Interval, Jsonb, Multirange, Prng, Range, RangeKind, Type, types::ArrayKind,
+};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Calls of one test run: about three seconds without optimisation.
 const CALLS: u64 = 60_000;
 
-const OPERATORS: [&str; 43] = [
+const OPERATORS: [&str; 46] = [
     "=", "<>", "<", "<=", ">", ">=", "~~", "!~~", "~~*", "!~~*", "~", "!~", "~*", "!~*", "+", "-",
     "*", "/", "%", "^", "&", "|", "#", "<<", ">>", "||", "@>", "<@", "&&", "^@", "@", "|/", "||/",
-    "-", "+", "->", "->>", "#>", "#>>", "?", "?|", "?&", "#-",
+    "-", "+", "->", "->>", "#>", "#>>", "?", "?|", "?&", "#-", "&<", "&>", "-|-",
 ];
 
-const TYPES: [Type; 25] = [
+const TYPES: [Type; 36] = [
     Type::Bool,
     Type::Int2,
     Type::Int4,
@@ -36,7 +39,7 @@ const TYPES: [Type; 25] = [
     Type::Timestamp(None),
     Type::Timestamptz(None),
     Type::Uuid,
-    Type::Interval,
+    Type::Interval(None),
     Type::Name,
     Type::Oid,
     Type::InternalChar,
@@ -44,7 +47,26 @@ const TYPES: [Type; 25] = [
     Type::Array(ArrayKind::Text),
     Type::Json,
     Type::Jsonb,
+    Type::JsonPath,
     Type::Time(None),
+    Type::Inet,
+    Type::Cidr,
+    Type::Macaddr,
+    Type::Timetz(None),
+    Type::Bit(None),
+    Type::Varbit(Some(3)),
+    Type::Range(RangeKind::Int4),
+    Type::Range(RangeKind::Timestamptz),
+    Type::Multirange(RangeKind::Date),
+    Type::Multirange(RangeKind::Numeric),
+];
+
+const PATHS: [&str; 5] = [
+    "$",
+    "$.\"a\"",
+    "strict $[*]?(@ > 1)",
+    "$.**.datetime()",
+    "($ + $\"x\").double() == -(1).keyvalue()",
 ];
 
 /// Pieces of JSON.
@@ -294,6 +316,19 @@ fn value(prng: &mut Prng, ty: Type) -> Datum {
         )),
         Type::Float4 => Datum::Float(f64::from(float(prng) as f32)),
         Type::Float8 => Datum::Float(float(prng)),
+        Type::Numeric(None) if prng.below(6) == 0 => {
+            let edges = [
+                "NaN",
+                "Infinity",
+                "-Infinity",
+                "1e45",
+                "-1.5e-45",
+                "-99999999999999999999999999999999999999.5",
+                "1e131071",
+                "1e-16383",
+            ];
+            base::numeric::parse(pick(prng, &edges)).expect("a number")
+        }
         Type::Numeric(None) => decimal(prng).into(),
         Type::Bytea => text(prng).into_bytes().into(),
         Type::Date => {
@@ -309,14 +344,53 @@ fn value(prng: &mut Prng, ty: Type) -> Datum {
         }
         Type::Timestamp(_) | Type::Timestamptz(_) => Datum::Timestamp(timestamp(prng)),
         Type::Uuid => Datum::Uuid([prng.next_u64() as u8; 16]),
-        Type::Interval => interval(prng).into(),
+        Type::Timetz(_) => {
+            let edges = [
+                "00:00+00",
+                "24:00-15:59:59",
+                "12:30+05:30",
+                "23:59:59.999999+15:59:59",
+            ];
+            base::text::parse(ty, pick(prng, &edges)).expect("a time")
+        }
+        Type::Bit(_) | Type::Varbit(_) => {
+            let edges = ["", "0", "1", "101", "110"];
+            base::text::parse(ty, pick(prng, &edges)).expect("bits")
+        }
+        Type::Macaddr => Datum::Mac([prng.next_u64() as u8; 6]),
+        Type::Inet | Type::Cidr => {
+            let edges = [
+                "0.0.0.0/0",
+                "255.255.255.255",
+                "10.0.0.0/9",
+                "::/0",
+                "::1",
+                "ffff::/16",
+            ];
+            base::text::parse(ty, pick(prng, &edges)).expect("an address")
+        }
+        Type::Composite(_) => Datum::Null,
+        Type::Range(kind) => range(prng, kind).into(),
+        Type::Multirange(kind) => {
+            let ranges = (0..prng.below(4)).map(|_| range(prng, kind));
+            Multirange::of(ranges.collect()).into()
+        }
+        Type::Interval(_) => interval(prng).into(),
         Type::InternalChar => pick(prng, &["", "a", "r"]).into(),
         Type::Json => pick(prng, &DOCUMENTS).into(),
+        Type::JsonPath => pick(prng, &PATHS).into(),
         Type::Jsonb => Jsonb::parse(pick(prng, &DOCUMENTS)).map_or(Datum::Null, Datum::Jsonb),
         Type::Array(kind) => {
-            let count = prng.below(5);
-            let items = (0..count).map(|_| value(prng, kind.element()));
-            Datum::Array(items.collect())
+            let lower = prng.between(-1, 2) as i32;
+            let of = |length: i32, lower: i32| Dimension { length, lower };
+            let shape = match prng.below(7) {
+                0 => Shape::new(&[of(2, lower), of(2, 1)]),
+                1 => Shape::new(&[of(3, i32::MAX - 3)]),
+                count => Ok(Shape::flat(count as usize - 2)),
+            };
+            let shape = shape.expect("it is small");
+            let items = (0..shape.items()).map(|_| value(prng, kind.element()));
+            Datum::shaped(shape, items.collect())
         }
         Type::Text | Type::Varchar(None) | Type::Unknown => text(prng).into(),
         Type::Varchar(_) | Type::Char(_) | Type::Name | Type::Numeric(_) => {
@@ -329,6 +403,13 @@ fn value(prng: &mut Prng, ty: Type) -> Datum {
     }
 }
 
+/// A range between two values of the kind; empty if there is none.
+fn range(prng: &mut Prng, kind: RangeKind) -> Range {
+    let bounds = [value(prng, kind.bound()), value(prng, kind.bound())];
+    let inclusive = [prng.below(2) == 0, prng.below(2) == 0];
+    Range::new(kind, bounds, inclusive).unwrap_or(Range::EMPTY)
+}
+
 /// An argument for a place of a call: a constant, or the result of another call.
 fn argument(prng: &mut Prng, entries: &[Entry], arg: Arg, depth: u32) -> Expr {
     let ty = match arg {
@@ -338,6 +419,10 @@ fn argument(prng: &mut Prng, entries: &[Entry], arg: Arg, depth: u32) -> Expr {
             &[TYPES[20], TYPES[21], Type::Array(ArrayKind::Float8)],
         ),
         Arg::AnyElement => pick(prng, &[Type::Int4, Type::Text, Type::Float8]),
+        // Of one kind, or nothing would fit.
+        Arg::AnyRange => Type::Range(RangeKind::Date),
+        Arg::AnyMultirange => Type::Multirange(RangeKind::Date),
+        Arg::Bound => Type::Date,
         Arg::Any | Arg::Output | Arg::Padded | Arg::NonArray => pick(prng, &TYPES),
     };
     if depth > 0 && prng.below(3) == 0 {
@@ -372,7 +457,9 @@ fn is_of(ty: Type, value: &Datum) -> bool {
         (Type::Int8, _) => value.as_int().is_some(),
         (Type::Oid | Type::Reg(_) | Type::Xid, _) => within(0, i64::from(u32::MAX)),
         (Type::Float4 | Type::Float8, _) => matches!(value, Datum::Float(_)),
-        (Type::Numeric(_), _) => matches!(value, Datum::Decimal(_) | Datum::Int(_)),
+        (Type::Numeric(_), _) => {
+            matches!(value, Datum::Decimal(_) | Datum::Int(_) | Datum::Large(_))
+        }
         (Type::Date, Datum::Date(days)) => {
             matches!(*days, i32::MIN | i32::MAX) || (DATE_MIN..=DATE_MAX).contains(days)
         }
@@ -380,7 +467,7 @@ fn is_of(ty: Type, value: &Datum) -> bool {
             matches!(*at, i64::MIN | i64::MAX) || (TIMESTAMP_MIN..TIMESTAMP_END).contains(at)
         }
         (Type::Time(_), Datum::Time(micros)) => base::calendar::is_time(*micros),
-        (Type::Array(kind), Datum::Array(items)) => {
+        (Type::Array(kind), array) if let Some(items) = array.as_array() => {
             items.iter().all(|item| is_of(kind.element(), item))
         }
         (Type::Date | Type::Time(_) | Type::Timestamp(_) | Type::Timestamptz(_), _) => false,
@@ -388,8 +475,21 @@ fn is_of(ty: Type, value: &Datum) -> bool {
         (Type::Bool, _) => value.as_bool().is_some(),
         (Type::Bytea, _) => value.as_bytes().is_some(),
         (Type::Uuid, _) => matches!(value, Datum::Uuid(_)),
-        (Type::Interval, _) => matches!(value, Datum::Interval(_)),
+        (Type::Interval(_), _) => matches!(value, Datum::Interval(_)),
+        (Type::Timetz(_), _) => matches!(value, Datum::Timetz(_)),
+        (Type::Bit(_) | Type::Varbit(_), _) => matches!(value, Datum::Bits(_)),
+        (Type::Macaddr, _) => matches!(value, Datum::Mac(_)),
+        (Type::Inet, _) => matches!(value, Datum::Inet(_)),
+        (Type::Cidr, _) => matches!(value, Datum::Inet(value) if value.is_network()),
         (Type::Jsonb, _) => matches!(value, Datum::Jsonb(_)),
+        (Type::Range(kind), Datum::Range(range)) => {
+            let mut bounds = range.values().iter();
+            bounds.all(|bound| is_of(kind.bound(), bound))
+        }
+        (Type::Multirange(kind), Datum::Multirange(value)) => {
+            let mut bounds = value.ranges().iter().flat_map(Range::values);
+            bounds.all(|bound| is_of(kind.bound(), bound))
+        }
         _ => value.as_str().is_some(),
     }
 }
@@ -398,18 +498,13 @@ fn is_of(ty: Type, value: &Datum) -> bool {
 fn use_value(ty: Type, value: &Datum) {
     assert!(is_of(ty, value), "{value:?} is no {}", ty.name());
     let mut bytes = Vec::new();
-    // No table has columns of arrays.
-    if value.as_array().is_none() {
-        base::row::encode(core::slice::from_ref(value), &mut bytes);
-    }
+    base::row::encode(core::slice::from_ref(value), &mut bytes);
     if value.is_null() {
         return;
     }
     base::text::format(ty, value, &mut bytes);
     base::wire::encode(ty, value, &mut bytes);
-    if value.as_array().is_none() {
-        base::key::encode_datum(&mut bytes, value, false);
-    }
+    base::key::encode_datum(&mut bytes, value, false);
     let _ = value.compare(value);
 }
 
@@ -484,14 +579,21 @@ fn no_aggregate_panics() {
     let names: Vec<&str> =
         "count sum avg min max bool_and bool_or every bit_and bit_or string_agg \
                             array_agg stddev stddev_samp stddev_pop variance var_samp var_pop \
-                            json_agg jsonb_agg json_object_agg jsonb_object_agg"
+                            json_agg jsonb_agg json_object_agg jsonb_object_agg regr_count \
+                            range_agg range_intersect_agg \
+                            regr_sxx regr_syy regr_sxy regr_avgx regr_avgy regr_r2 regr_slope \
+                            regr_intercept covar_pop covar_samp corr"
             .split_whitespace()
             .collect();
     assert!(names.iter().all(|name| is_aggregate(name)));
     let succeeded = every(CALLS / 10, 7, |prng, input| {
         let (name, ty) = (pick(prng, &names), pick(prng, &TYPES));
         let columns = |prng: &mut Prng| {
-            let pairs = name == "string_agg" || name.ends_with("object_agg");
+            let pairs = ["string_agg", "corr"].contains(&name)
+                || name.ends_with("object_agg")
+                || ["regr_", "covar_"]
+                    .iter()
+                    .any(|start| name.starts_with(start));
             let count = if pairs { 2 } else { 1 };
             (0..count)
                 .map(|_| Expr::Const(value(prng, ty), ty))

@@ -1,9 +1,9 @@
 //! The smallest binder: SQL text of one expression without columns to `expr::Expr`.
 
-use base::{Datum, Decimal, SqlError, SqlState, Type};
+use base::{Datum, SqlError, SqlState, Type};
 use expr::Compare;
 use expr::Expr;
-use expr::resolve::{self, Context};
+use expr::resolve::{self, Context, Subscripted};
 use sqlparser::ast::{
     AccessExpr, Array, CaseWhen, CastKind, CharacterLength, DataType, ExactNumberInfo, Expr as Ast,
     Function, FunctionArg, FunctionArgExpr, FunctionArguments, Subscript, TrimWhereField,
@@ -71,7 +71,7 @@ fn number(text: &str) -> Result<Expr, SqlError> {
         return Ok(Expr::Const(Datum::Int(value), ty));
     }
     Ok(Expr::Const(
-        Datum::Decimal(text.parse::<Decimal>()?),
+        base::numeric::parse(text)?,
         Type::Numeric(None),
     ))
 }
@@ -93,8 +93,8 @@ fn data_type(ty: &DataType) -> Result<Type, SqlError> {
         DataType::Double(_) | DataType::DoublePrecision | DataType::Float8 => Type::Float8,
         DataType::Numeric(info) | DataType::Decimal(info) => match info {
             ExactNumberInfo::None => Type::Numeric(None),
-            ExactNumberInfo::Precision(p) => Type::Numeric(Some((*p as u8, 0))),
-            ExactNumberInfo::PrecisionAndScale(p, s) => Type::Numeric(Some((*p as u8, *s as u8))),
+            ExactNumberInfo::Precision(p) => Type::Numeric(Some((*p as u16, 0))),
+            ExactNumberInfo::PrecisionAndScale(p, s) => Type::Numeric(Some((*p as u16, *s as i16))),
         },
         DataType::Text => Type::Text,
         DataType::Varchar(n) | DataType::CharacterVarying(n) => Type::Varchar(length(n)),
@@ -110,7 +110,7 @@ fn data_type(ty: &DataType) -> Result<Type, SqlError> {
         DataType::Uuid => Type::Uuid,
         DataType::JSON => Type::Json,
         DataType::JSONB => Type::Jsonb,
-        DataType::Interval => Type::Interval,
+        DataType::Interval => Type::Interval(None),
         DataType::Array(element) => {
             let element = match element {
                 sqlparser::ast::ArrayElemTypeDef::SquareBracket(element, _) => element,
@@ -121,6 +121,9 @@ fn data_type(ty: &DataType) -> Result<Type, SqlError> {
                 .ok_or_else(|| unsupported("array"))?
         }
         DataType::Custom(name, _) => match name.to_string().as_str() {
+            "inet" => Type::Inet,
+            "cidr" => Type::Cidr,
+            "macaddr" => Type::Macaddr,
             "name" => Type::Name,
             "oid" => Type::Oid,
             "\"char\"" => Type::InternalChar,
@@ -186,7 +189,11 @@ fn expr(ast: &Ast) -> Result<Expr, SqlError> {
             if let Some(field) = &interval.leading_field {
                 text.push_str(&format!(" {field}"));
             }
-            resolve::coerce(Expr::literal(&text), Type::Interval, Context::Explicit)
+            resolve::coerce(
+                Expr::literal(&text),
+                Type::Interval(None),
+                Context::Explicit,
+            )
         }
         Ast::IsNull(arg) => Ok(Expr::IsNull(Box::new(expr(arg)?), false)),
         Ast::IsNotNull(arg) => Ok(Expr::IsNull(Box::new(expr(arg)?), true)),
@@ -329,13 +336,15 @@ fn expr(ast: &Ast) -> Result<Expr, SqlError> {
                 .iter()
                 .try_fold(expr(root)?, |array, access| match access {
                     AccessExpr::Subscript(Subscript::Index { index }) => {
-                        resolve::subscript(array, expr(index)?, None)
+                        resolve::subscript(array, vec![Subscripted::Item(expr(index)?)])
                     }
                     AccessExpr::Subscript(Subscript::Slice {
                         lower_bound: Some(low),
                         upper_bound: Some(high),
                         ..
-                    }) => resolve::subscript(array, expr(low)?, Some(expr(high)?)),
+                    }) => {
+                        resolve::subscript(array, vec![Subscripted::Part(expr(low)?, expr(high)?)])
+                    }
                     other => Err(unsupported(&format!("{other:?}"))),
                 })
         }

@@ -151,7 +151,7 @@ fn parameters_take_the_type_of_their_place() {
         ("$1::varchar(5)", Type::Varchar(None)),
         ("coalesce($1, 5)", Type::Int4),
         ("'x'::varchar(3) = $1", Type::Text),
-        ("now() + $1", Type::Interval),
+        ("now() + $1", Type::Interval(None)),
         ("5 = ANY ($1)", Type::Array(base::types::ArrayKind::Int4)),
         ("5 IN (1, $1)", Type::Int4),
         ("CASE WHEN $1 THEN 1 END", Type::Bool),

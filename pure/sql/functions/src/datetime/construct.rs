@@ -3,10 +3,10 @@
 use super::super::func::DateFunc;
 use super::{DAYS_PER_MONTH, is_infinite, out_of_range, shift, shift_time, timestamp};
 use base::calendar::{
-    MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, days_from_ymd, days_in_month, is_time,
-    join_timestamp, split_timestamp, ymd_from_days,
+    MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, days_from_ymd,
+    days_in_month, is_time, join_timestamp, split_timestamp, ymd_from_days,
 };
-use base::datum::Interval;
+use base::datum::{Interval, Timetz};
 use base::{Datum, SqlError, SqlState};
 
 fn int(args: &[Datum], i: usize) -> i64 {
@@ -77,6 +77,27 @@ pub(super) fn make_time(args: &[Datum]) -> Result<i64, SqlError> {
         let message = format!("time field value out of range: {hour}:{minute:02}:{second:02}");
         SqlError::new(SqlState::DATETIME_OVERFLOW, message)
     })
+}
+
+/// A time with a zone as the clocks of another zone show it: the zone, the time, now.
+pub(super) fn time_at_zone(args: &[Datum]) -> Result<Timetz, SqlError> {
+    let Datum::Timetz(time) = args[1] else {
+        unreachable!("the caller has seen the time")
+    };
+    let east = match (&args[0], args.get(2)) {
+        (Datum::Interval(offset), _) => super::interval_offset(&args[0], *offset)?,
+        (Datum::Text(name), Some(Datum::Timestamp(now))) => super::zone_offset(name, *now, false)?,
+        (other, _) => unreachable!("the binder passes zones, not {other:?}"),
+    };
+    // PostgreSQL takes offsets of intervals however large.
+    let west = i32::try_from(-(east / MICROS_PER_SECOND)).ok();
+    let moved = west.map(|west| time.moved(west));
+    moved
+        .filter(|moved| Timetz::new(moved.micros, moved.west).is_some())
+        .ok_or_else(|| {
+            let message = "time zone displacement out of range";
+            SqlError::new(SqlState(*b"22009"), message)
+        })
 }
 
 /// `make_interval(years, months, weeks, days, hours, mins, secs)`, all optional from the right.
@@ -190,6 +211,7 @@ pub(super) fn overlaps(args: &[Datum]) -> Result<Datum, SqlError> {
     let range = |i: usize| -> Result<Option<(i64, Option<i64>)>, SqlError> {
         let at = |i: usize| match &args[i] {
             Datum::Time(time) => Ok(*time),
+            Datum::Timetz(time) => Ok(time.utc()),
             _ => timestamp(args, i),
         };
         let start = if args[i].is_null() {

@@ -5,7 +5,7 @@ use base::calendar::{
     MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, UNIX_EPOCH_DAYS,
     UNIX_EPOCH_MICROS, days_from_ymd, split_timestamp, weekday, ymd_from_days,
 };
-use base::datum::Interval;
+use base::datum::{Interval, Timetz};
 use base::{Datum, Decimal, SqlError, SqlState, Type};
 
 /// Julian day of 2000-01-01.
@@ -74,6 +74,7 @@ fn type_of(value: &Datum) -> &'static str {
     match value {
         Datum::Date(_) => "date",
         Datum::Interval(_) => "interval",
+        Datum::Timetz(_) => "time with time zone",
         Datum::Time(_) => "time without time zone",
         _ => "timestamp without time zone",
     }
@@ -110,6 +111,7 @@ pub(super) fn extract(name: &str, value: &Datum, zoned: bool, ty: Type) -> Resul
     let units = match value {
         Datum::Interval(interval) => of_interval(field, *interval),
         Datum::Time(time) => of_time(field, *time),
+        Datum::Timetz(time) => of_timetz(field, *time),
         Datum::Date(i32::MIN | i32::MAX) => return of_infinity(field, value, ty),
         Datum::Timestamp(at) if is_infinite(*at) => return of_infinity(field, value, ty),
         // `date_part` sees a date as its midnight, `extract` knows that it has no time.
@@ -163,7 +165,7 @@ fn of_infinity(field: Field, value: &Datum, ty: Type) -> Result<Datum, SqlError>
     match (grows, ty) {
         (false, _) => Ok(Datum::Null),
         (true, Type::Float8) => Ok(Datum::Float(infinity)),
-        (true, _) => Decimal::from_f64(infinity).map(Datum::Decimal),
+        (true, _) => base::numeric::from_f64(infinity),
     }
 }
 
@@ -230,6 +232,17 @@ fn of_time(field: Field, time: i64) -> Option<Units> {
         Field::Hour => Units((time / MICROS_PER_HOUR).into(), 0),
         Field::Epoch => Units(time.into(), 6),
         _ => return None,
+    })
+}
+
+fn of_timetz(field: Field, time: Timetz) -> Option<Units> {
+    let east = -i128::from(time.west);
+    Some(match field {
+        Field::Timezone => Units(east, 0),
+        Field::TimezoneHour => Units(east / 3_600, 0),
+        Field::TimezoneMinute => Units(east / 60 % 60, 0),
+        Field::Epoch => Units(time.utc().into(), 6),
+        _ => return of_time(field, time.micros),
     })
 }
 

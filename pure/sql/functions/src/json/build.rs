@@ -25,18 +25,18 @@ fn write(value: &Datum, ty: Type, binary: bool, out: &mut String) -> Result<(), 
             out.push_str(Jsonb::parse(text)?.as_str());
         }
         (Datum::Text(text), Type::Json) => out.push_str(text),
-        (Datum::Array(items), _) => {
+        (Datum::Array(_) | Datum::Grid(_), _) => {
+            let comma = if binary { ", " } else { "," };
+            let lengths = lengths(value);
+            let items = value.as_array().unwrap_or_default();
             let element = ty.element().unwrap_or(Type::Text);
-            out.push('[');
-            for (i, item) in items.iter().enumerate() {
-                match (i, binary) {
-                    (0, _) => {}
-                    (_, true) => out.push_str(", "),
-                    (_, false) => out.push(','),
-                }
-                write(item, element, binary, out)?;
-            }
-            out.push(']');
+            write_array(
+                &lengths,
+                items,
+                &mut |item, out| write(item, element, binary, out),
+                comma,
+                out,
+            )?;
         }
         (value, _) if ty.is_numeric() => {
             let shown = text::to_string(ty, value);
@@ -52,6 +52,46 @@ fn write(value: &Datum, ty: Type, binary: bool, out: &mut String) -> Result<(), 
         (value, _) if ty.is_datetime() => write_string(&moment(value, ty), out),
         (value, _) => write_string(&text::to_string(ty, value), out),
     }
+    Ok(())
+}
+
+/// The lengths of the dimensions of an array.
+fn lengths(array: &Datum) -> Vec<usize> {
+    let shape = array.shape().unwrap_or_default();
+    let lengths = shape.dimensions().iter().map(|one| one.length as usize);
+    lengths.collect()
+}
+
+type WriteItem<'a> = dyn FnMut(&Datum, &mut String) -> Result<(), SqlError> + 'a;
+
+/// Writes items as arrays in arrays.
+fn write_array(
+    lengths: &[usize],
+    items: &[Datum],
+    item: &mut WriteItem<'_>,
+    comma: &str,
+    out: &mut String,
+) -> Result<(), SqlError> {
+    out.push('[');
+    let (count, inner) = match lengths {
+        [] => (0, &[][..]),
+        [count, inner @ ..] => (*count, inner),
+    };
+    let size = items.len() / count.max(1);
+    for (i, part) in items.chunks(size.max(1)).enumerate() {
+        out.push_str(if i > 0 { comma } else { "" });
+        match inner {
+            [] => item(&part[0], out)?,
+            inner => write_array(
+                inner,
+                part,
+                item,
+                if comma == ", " { comma } else { "," },
+                out,
+            )?,
+        }
+    }
+    out.push(']');
     Ok(())
 }
 
@@ -80,12 +120,10 @@ fn moment(value: &Datum, ty: Type) -> String {
 
 /// `array_to_json(array, true)`.
 pub(super) fn array_lines(value: &Datum, element: Type) -> Result<String, SqlError> {
-    let mut out = String::from("[");
-    for (i, item) in value.as_array().unwrap_or(&[]).iter().enumerate() {
-        out.push_str(if i > 0 { ",\n " } else { "" });
-        write(item, element, false, &mut out)?;
-    }
-    out.push(']');
+    let mut out = String::new();
+    let items = value.as_array().unwrap_or_default();
+    let mut item = |item: &Datum, out: &mut String| write(item, element, false, out);
+    write_array(&lengths(value), items, &mut item, ",\n ", &mut out)?;
     Ok(out)
 }
 
@@ -177,8 +215,14 @@ fn null_key() -> SqlError {
 pub(super) fn object_of_arrays(args: &[Datum], ty: Type) -> Result<String, SqlError> {
     let subscript = |message: &str| SqlError::new(SqlState::ARRAY_SUBSCRIPT, message);
     let items = |i: usize| args[i].as_array().unwrap_or(&[]);
+    let wrong = || subscript("wrong number of array subscripts");
     let pairs: Vec<(&Datum, &Datum)> = match args {
-        [_] => {
+        [only] => {
+            match lengths(only).as_slice() {
+                [] | [_] | [_, 2] => {}
+                [_, _] => return Err(subscript("array must have two columns")),
+                _ => return Err(wrong()),
+            }
             if items(0).len() % 2 == 1 {
                 return Err(subscript("array must have even number of elements"));
             }
@@ -186,6 +230,9 @@ pub(super) fn object_of_arrays(args: &[Datum], ty: Type) -> Result<String, SqlEr
             pairs.map(|pair| (&pair[0], &pair[1])).collect()
         }
         _ => {
+            if args.iter().any(|array| lengths(array).len() > 1) {
+                return Err(wrong());
+            }
             if items(0).len() != items(1).len() {
                 return Err(subscript("mismatched array dimensions"));
             }

@@ -2,14 +2,19 @@
 
 mod build;
 mod path;
+mod query;
+mod record;
 mod rows;
 
 pub use build::{aggregated_array, aggregated_object, from_value};
+pub use query::{PathUse, PathZone, parse_path, path_items, path_value};
+pub use record::FieldForm;
 pub use rows::{JsonRows, RowsCursor};
 
 use crate::cast::no_cast;
 use crate::string::RESULT_BYTES_MAX;
-use base::{ArrayKind, Datum, Decimal, Jsonb, SqlError, SqlState, Type, text};
+use base::zone::Zone;
+use base::{ArrayKind, Datum, Jsonb, SqlError, SqlState, Type, text};
 use json::{Edit, Kind, Value};
 use serde::{Deserialize, Serialize};
 
@@ -75,6 +80,19 @@ pub enum JsonFunc {
     Pretty,
     /// `array_to_json(array, true)` for elements of this type.
     ArrayLines(Type),
+    /// Sets what subscripts lead to: value, steps, the new value, whether the first step is a
+    /// number.
+    Assign,
+    /// What a path leads to: value, path, variables, whether it is silent.
+    Query {
+        /// What is made of it.
+        usage: PathUse,
+        /// Moments without a zone are those of the session's zone, here UTC; otherwise they do not
+        /// compare with ones that have a zone.
+        zoned: bool,
+    },
+    /// A member of an object as the value of a column: object, key.
+    Field(FieldForm),
 }
 
 impl JsonFunc {
@@ -82,7 +100,11 @@ impl JsonFunc {
     pub(crate) fn is_strict(self) -> bool {
         !matches!(
             self,
-            JsonFunc::BuildObject | JsonFunc::BuildArray | JsonFunc::Row { .. } | JsonFunc::SetLax
+            JsonFunc::BuildObject
+                | JsonFunc::BuildArray
+                | JsonFunc::Row { .. }
+                | JsonFunc::SetLax
+                | JsonFunc::Assign
         )
     }
 
@@ -96,6 +118,7 @@ impl JsonFunc {
                 | JsonFunc::BuildArray
                 | JsonFunc::Row { .. }
                 | JsonFunc::ArrayLines(_)
+                | JsonFunc::Query { zoned: true, .. }
         )
     }
 }
@@ -128,6 +151,17 @@ fn steps(args: &[Datum], i: usize) -> Vec<Option<&str>> {
     items.iter().map(Datum::as_str).collect()
 }
 
+/// Refuses a path of more than one dimension.
+fn check_path(path: &Datum) -> Result<(), SqlError> {
+    match path.shape() {
+        Some(shape) if shape.dimensions().len() > 1 => {
+            let message = "wrong number of array subscripts";
+            Err(SqlError::new(SqlState::ARRAY_SUBSCRIPT, message))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The keys in the second argument.
 fn keys(args: &[Datum]) -> impl Iterator<Item = &str> {
     steps(args, 1).into_iter().flatten()
@@ -143,6 +177,14 @@ fn is_binary(args: &[Datum]) -> bool {
 /// # Errors
 /// What PostgreSQL raises: 22023, 22P02, 22004, 54001 and their like.
 pub fn apply(func: JsonFunc, args: &[Datum], ty: Type) -> Result<Datum, SqlError> {
+    if let JsonFunc::DeleteKey
+    | JsonFunc::DeletePath
+    | JsonFunc::Set
+    | JsonFunc::SetLax
+    | JsonFunc::Insert = func
+    {
+        check_path(&args[1])?;
+    }
     Ok(match func {
         JsonFunc::From(from) => datum(from_value(&args[0], from, ty == Type::Jsonb)?, ty),
         JsonFunc::ArrayLines(element) => build::array_lines(&args[0], element)?.into(),
@@ -179,10 +221,7 @@ pub fn apply(func: JsonFunc, args: &[Datum], ty: Type) -> Result<Datum, SqlError
                 Some(Datum::Bool(false)) => Edit::Replace(text_of(args, 2)),
                 _ => Edit::Set(text_of(args, 2)),
             };
-            datum(
-                json::edit_path(text_of(args, 0), &steps(args, 1), edit)?,
-                ty,
-            )
+            datum(edited(args, edit)?, ty)
         }
         JsonFunc::SetLax => return set_lax(args, ty),
         JsonFunc::Insert => {
@@ -190,11 +229,13 @@ pub fn apply(func: JsonFunc, args: &[Datum], ty: Type) -> Result<Datum, SqlError
                 Some(Datum::Bool(true)) => Edit::InsertAfter(text_of(args, 2)),
                 _ => Edit::InsertBefore(text_of(args, 2)),
             };
-            datum(
-                json::edit_path(text_of(args, 0), &steps(args, 1), edit)?,
-                ty,
-            )
+            datum(edited(args, edit)?, ty)
         }
+        JsonFunc::Query { usage, zoned } => {
+            return path_value(usage, args, utc(zoned).as_ref());
+        }
+        JsonFunc::Field(form) => record::field(form, args, ty)?,
+        JsonFunc::Assign => datum(assigned(args)?, ty),
         JsonFunc::StripNulls => datum(json::strip_nulls(text_of(args, 0), ty == Type::Json)?, ty),
         JsonFunc::Pretty => {
             let text = json::pretty(text_of(args, 0), RESULT_BYTES_MAX);
@@ -210,7 +251,9 @@ pub fn apply(func: JsonFunc, args: &[Datum], ty: Type) -> Result<Datum, SqlError
 pub fn room(func: JsonFunc, args: &[Datum]) -> Option<usize> {
     const ROOM_BYTES: usize = 64 << 10;
     let lengths = args.iter().map(|arg| match arg {
-        Datum::Array(items) => items
+        Datum::Array(_) | Datum::Grid(_) => arg
+            .as_array()
+            .unwrap_or_default()
             .iter()
             .map(|item| size_of::<Datum>() + item.as_json().map_or(0, str::len))
             .sum(),
@@ -224,6 +267,30 @@ pub fn room(func: JsonFunc, args: &[Datum]) -> Option<usize> {
     };
     let bytes = bytes.saturating_mul(copies);
     (bytes > ROOM_BYTES).then_some(bytes)
+}
+
+/// The value with an edit at a path.
+fn edited(args: &[Datum], edit: Edit<'_>) -> Result<String, SqlError> {
+    Ok(json::edit_path(text_of(args, 0), &steps(args, 1), edit)?)
+}
+
+/// UTC, for sessions in it.
+fn utc(zoned: bool) -> Option<Zone> {
+    zoned.then(|| Zone::named("UTC")).flatten()
+}
+
+/// The value with what its subscripts lead to set.
+fn assigned(args: &[Datum]) -> Result<String, SqlError> {
+    let path = steps(args, 1).into_iter().map(|step| {
+        step.ok_or_else(|| {
+            let message = "jsonb subscript in assignment must not be null";
+            SqlError::new(SqlState::NULL_NOT_ALLOWED, message)
+        })
+    });
+    let path = path.collect::<Result<Vec<_>, _>>()?;
+    let of_items = args[3].as_bool() == Some(true);
+    let new = args[2].as_json().unwrap_or("null");
+    Ok(json::assign(args[0].as_json(), &path, of_items, new)?)
 }
 
 fn delete_key(args: &[Datum]) -> Result<String, SqlError> {
@@ -317,8 +384,8 @@ pub(crate) fn to_scalar(value: &Jsonb, to: Type) -> Result<Datum, SqlError> {
     if to.is_float() {
         return text::parse(to, value.text());
     }
-    let number: Decimal = value.text().parse()?;
-    crate::cast::cast_datum(Datum::Decimal(number), Type::Numeric(None), to, true)
+    let number = base::numeric::parse(value.text())?;
+    crate::cast::cast_datum(number, Type::Numeric(None), to, true)
 }
 
 /// The type of the steps of a path.

@@ -19,6 +19,8 @@ pub(super) enum Inst {
     Split(usize, usize),
     /// Notes the position as a group's start (even) or end (odd).
     Save(usize),
+    /// What a group took, once more.
+    Back(usize),
     Match,
 }
 
@@ -53,6 +55,9 @@ fn emit(node: &Node, regex: &mut Regex) -> Result<(), SqlError> {
         }
         Node::Assert(assertion) => {
             push(regex, Inst::Assert(*assertion))?;
+        }
+        Node::Back(group) => {
+            push(regex, Inst::Back(*group))?;
         }
         Node::Concat(parts) => parts.iter().try_for_each(|part| emit(part, regex))?,
         Node::Alternatives(branches) => alternatives(branches, regex)?,

@@ -12,6 +12,8 @@ const DEPTH_MAX: u32 = 200;
 pub(super) struct Parsed {
     pub(super) root: Node,
     pub(super) groups: usize,
+    /// There are back references.
+    pub(super) looks_back: bool,
     /// The first quantifier is lazy.
     pub(super) shortest: bool,
     pub(super) ignore_case: bool,
@@ -29,6 +31,8 @@ pub(super) enum Node {
     Alternatives(Vec<Node>),
     /// Capturing group number, from 0.
     Group(Box<Node>, usize),
+    /// What the group took, once more.
+    Back(usize),
     Repeat {
         node: Box<Node>,
         low: u32,
@@ -139,6 +143,9 @@ impl CharSet {
 struct Parser<'a> {
     rest: core::iter::Peekable<core::str::Chars<'a>>,
     groups: usize,
+    /// Groups that have ended.
+    closed: Vec<usize>,
+    looks_back: bool,
     depth: u32,
     lazy_first: Option<bool>,
 }
@@ -151,6 +158,7 @@ pub(super) fn parse(pattern: &str) -> Result<Parsed, SqlError> {
         return Ok(Parsed {
             root,
             groups: 0,
+            looks_back: false,
             shortest: false,
             ignore_case,
             newline_sensitive,
@@ -177,6 +185,8 @@ pub(super) fn parse(pattern: &str) -> Result<Parsed, SqlError> {
     let mut parser = Parser {
         rest: body.chars().peekable(),
         groups: 0,
+        closed: Vec::new(),
+        looks_back: false,
         depth: 0,
         lazy_first: None,
     };
@@ -188,6 +198,7 @@ pub(super) fn parse(pattern: &str) -> Result<Parsed, SqlError> {
     Ok(Parsed {
         root,
         groups: parser.groups,
+        looks_back: parser.looks_back,
         shortest,
         ignore_case,
         newline_sensitive,
@@ -266,7 +277,10 @@ impl Parser<'_> {
             return Err(invalid("parentheses () not balanced"));
         }
         Ok(match number {
-            Some(number) => Node::Group(Box::new(inner), number),
+            Some(number) => {
+                self.closed.push(number);
+                Node::Group(Box::new(inner), number)
+            }
             None => inner,
         })
     }
@@ -285,9 +299,43 @@ impl Parser<'_> {
             'M' => Node::Assert(Assertion::WordEnd),
             'y' => Node::Assert(Assertion::WordEdge),
             'Y' => Node::Assert(Assertion::NoWordEdge),
-            '1'..='9' => return Err(unsupported("back references")),
+            '1'..='9' => return self.back(c),
             other => Node::Char(self.escaped_char(other)?),
         })
+    }
+
+    /// The group that a number behind a backslash names; of several digits it may be the code of a
+    /// character.
+    fn back(&mut self, first: char) -> Result<Node, SqlError> {
+        let mut ahead = self.rest.clone();
+        let mut number = first.to_digit(10).expect("a digit was seen") as usize;
+        let mut digits = 0;
+        while let Some(digit) = ahead.next_if(char::is_ascii_digit) {
+            let digit = digit.to_digit(10).expect("an ASCII digit") as usize;
+            number = number.saturating_mul(10).saturating_add(digit);
+            digits += 1;
+        }
+        if self.closed.contains(&(number - 1)) {
+            self.rest = ahead;
+            self.looks_back = true;
+            return Ok(Node::Back(number - 1));
+        }
+        if digits == 0 {
+            return Err(invalid("invalid backreference number"));
+        }
+        let mut code = first.to_digit(8);
+        for _ in 0..2 {
+            let octal = self.rest.next_if(|c| c.is_digit(8));
+            let Some(digit) = octal.and_then(|c| c.to_digit(8)) else {
+                break;
+            };
+            code = code.map(|code| code * 8 + digit);
+        }
+        let character = code.filter(|code| *code < 256).and_then(char::from_u32);
+        let character = character.filter(|c| *c != '\0');
+        character
+            .map(Node::Char)
+            .ok_or_else(|| invalid("invalid backreference number"))
     }
 
     /// The character that backslash and `c` stand for.

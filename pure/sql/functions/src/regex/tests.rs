@@ -1,6 +1,7 @@
 //! Patterns against texts, with the matches that PostgreSQL 15 finds.
 
 use super::Regex;
+use base::SqlState;
 
 fn found(pattern: &str, text: &str) -> Option<String> {
     let captures = Regex::new(pattern, false)
@@ -78,12 +79,54 @@ fn time_is_bounded() {
         !Regex::new("(a*)*b", false)
             .expect("a valid pattern")
             .is_match(&text)
+            .expect("little work")
     );
     assert!(
         !Regex::new("(a|aa)+$b", false)
             .expect("a valid pattern")
             .is_match(&text)
+            .expect("little work")
     );
     assert!(Regex::new("((a{1,50}){1,50}){1,50}", false).is_err());
     assert!(Regex::new(&"(".repeat(100_000), false).is_err());
+}
+
+#[test]
+fn work_is_bounded() {
+    // Each match is looked for up to the end of the text.
+    let text = "a".repeat(100_000);
+    let regex = Regex::new("a+b|a", false).expect("a valid pattern");
+    let mut at = 0;
+    while regex.find_at(&text, at).is_some() {
+        at += 1;
+    }
+    assert!(at < text.len());
+    let error = regex.check().expect_err("it was given up");
+    assert_eq!(error.state(), SqlState::STATEMENT_TOO_COMPLEX);
+    // One pass over the text is not.
+    let words = "word and ".repeat(20_000);
+    let regex = Regex::new("\\m(a|an|and)\\M", false).expect("a valid pattern");
+    let (mut at, mut count) = (0, 0);
+    while let Some(found) = regex.find_at(&words, at) {
+        (at, count) = (found[0].expect("a match").1, count + 1);
+    }
+    assert_eq!(count, 20_000);
+    regex.check().expect("little work");
+}
+
+/// Where no match can begin no thread begins; what is found is the same.
+#[test]
+fn places_are_passed() {
+    for (pattern, text, expected) in [
+        ("\u{e4}b", "xx\u{e4}a\u{e4}b", Some((5, 8))),
+        ("[^a]b", "aab\u{20ac}b", Some((3, 7))),
+        ("b+$", "abab\nbb", Some((5, 7))),
+        ("^b", "ab", None),
+        ("\\yb", "ab b", Some((3, 4))),
+        ("b*", "ab", Some((0, 0))),
+    ] {
+        let regex = Regex::new(pattern, false).expect("a valid pattern");
+        let found = regex.find_at(text, 0).and_then(|found| found[0]);
+        assert_eq!(found, expected, "{pattern}");
+    }
 }

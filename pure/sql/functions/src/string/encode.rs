@@ -172,8 +172,13 @@ const ROTATIONS: [[u32; 4]; 4] = [
     [6, 10, 15, 21],
 ];
 
-/// The MD5 digest (RFC 1321) in hexadecimal. For compatibility only; it protects nothing.
+/// The MD5 digest in hexadecimal.
 pub(super) fn md5_hex(bytes: &[u8]) -> String {
+    hex(&md5(bytes))
+}
+
+/// The MD5 digest (RFC 1321), of 16 bytes. For compatibility only; it protects nothing.
+pub(super) fn md5(bytes: &[u8]) -> Vec<u8> {
     // The constants of RFC 1321 are defined by the sine.
     let constant = |i: usize| ((i as f64 + 1.0).sin().abs() * 4_294_967_296.0) as u32;
     let constants: [u32; 64] = core::array::from_fn(constant);
@@ -209,7 +214,7 @@ pub(super) fn md5_hex(bytes: &[u8]) -> String {
             *total = total.wrapping_add(part);
         }
     }
-    hex(&state.map(u32::to_le_bytes).concat())
+    state.map(u32::to_le_bytes).concat()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! LIKE.
 
+use crate::overtime;
 use base::{SqlError, SqlState};
 
 /// Whether `text` matches a LIKE pattern with backslash as its escape character.
@@ -36,11 +37,21 @@ fn char_length(first: u8) -> usize {
     }
 }
 
+/// Comparisons that succeed and are allowed for a text of any length.
+const TRIES_FREE: usize = 4 << 20;
+/// Those that are allowed for each byte of the text beside them.
+const TRIES_PER_BYTE: usize = 256;
+
+/// Tries between two looks whether the statement's time is over.
+const TRIES_TOLD: usize = 4_096;
+
 /// Matches from the left; after a `%` it remembers where to go on when the rest does not fit, and
-/// only the last `%` ever needs another try, so the time is text times pattern at most.
+/// only the last `%` ever needs another try, so the time is text times pattern at most. If that
+/// becomes too much it is refused (54001): no other statement of the shard runs meanwhile.
 fn matches(text: &[u8], pattern: &[u8], length: fn(u8) -> usize) -> Result<bool, SqlError> {
     let (mut t, mut p) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
+    let mut tries_left = TRIES_PER_BYTE * text.len() + TRIES_FREE;
     loop {
         let step = match pattern.get(p) {
             Some(b'%') => {
@@ -67,7 +78,16 @@ fn matches(text: &[u8], pattern: &[u8], length: fn(u8) -> usize) -> Result<bool,
             None => None,
         };
         match (step, retry) {
+            (Some(_), _) if tries_left == 0 => {
+                let message = "matching a pattern takes too long";
+                return Err(SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, message)
+                    .hint("Match parts of the text, or a shorter pattern."));
+            }
             (Some((in_text, in_pattern)), _) => {
+                tries_left -= 1;
+                if tries_left.is_multiple_of(TRIES_TOLD) {
+                    overtime::work(TRIES_TOLD as u64)?;
+                }
                 t += in_text;
                 p += in_pattern;
             }

@@ -101,6 +101,23 @@ fn compile_once(name: &str, pattern: &str, letters: &str) -> Result<Regex, SqlEr
     Ok(flags.regex)
 }
 
+/// `regexp_matches(text, pattern [, flags])`: the groups of the first match, or with the flag `g`
+/// those of all matches.
+///
+/// # Errors
+/// Those of patterns and flags.
+pub fn regexp_matches(args: &[Datum]) -> Result<Vec<Datum>, SqlError> {
+    let letters = args.get(2).and_then(Datum::as_str).unwrap_or("");
+    let flags = compile(arg(args, 1), letters)?;
+    let text = arg(args, 0);
+    let found = Matches::new(&flags.regex, text, Some(0));
+    let count = if flags.global { usize::MAX } else { 1 };
+    let found = found.take(count).map(|captures| groups(text, &captures));
+    let found = found.collect();
+    flags.regex.check()?;
+    Ok(found)
+}
+
 pub(super) fn apply(func: TextFunc, args: &[Datum]) -> Result<Datum, SqlError> {
     let text = arg(args, 0);
     let letters = |i: usize| args.get(i).and_then(Datum::as_str).unwrap_or("");
@@ -108,19 +125,22 @@ pub(super) fn apply(func: TextFunc, args: &[Datum]) -> Result<Datum, SqlError> {
         TextFunc::SubstringRegex => {
             let regex = Regex::new(arg(args, 1), false)?;
             let found = regex.find_at(text, 0);
+            regex.check()?;
             let part = found.and_then(|captures| captures[regex.groups().min(1)]);
             part.map(|(start, end)| &text[start..end]).into()
         }
         TextFunc::RegexpReplace => return replace(args),
         TextFunc::RegexpMatch => {
             let regex = compile_once("regexp_match", arg(args, 1), letters(2))?;
-            match regex.find_at(text, 0) {
+            let found = regex.find_at(text, 0);
+            regex.check()?;
+            match found {
                 Some(captures) => groups(text, &captures),
                 None => Datum::Null,
             }
         }
         TextFunc::RegexpLike => compile_once("regexp_like", arg(args, 1), letters(2))?
-            .is_match(text)
+            .is_match(text)?
             .into(),
         TextFunc::RegexpCount => {
             let regex = compile_once("regexp_count", arg(args, 1), letters(3))?;
@@ -131,7 +151,9 @@ pub(super) fn apply(func: TextFunc, args: &[Datum]) -> Result<Datum, SqlError> {
                 )));
             }
             let from = start_of(text, start);
-            Datum::Int(Matches::new(&regex, text, from).count() as i64)
+            let count = Matches::new(&regex, text, from).count();
+            regex.check()?;
+            Datum::Int(count as i64)
         }
         TextFunc::RegexpSubstr => match nth_match("regexp_substr", args, (4, 5))? {
             Some((start, end)) => text[start..end].into(),
@@ -159,6 +181,7 @@ pub(super) fn apply(func: TextFunc, args: &[Datum]) -> Result<Datum, SqlError> {
                 parts.push(text[begin..start].into());
                 begin = end;
             }
+            regex.check()?;
             parts.push(text[begin..].into());
             parts.into()
         }
@@ -190,6 +213,7 @@ fn nth_match(
     let text = arg(args, 0);
     let from = start_of(text, start);
     let found = Matches::new(&regex, text, from).nth(number as usize - 1);
+    regex.check()?;
     let found = found.and_then(|captures| captures.get(group as usize).copied());
     Ok(found.flatten())
 }
@@ -287,6 +311,7 @@ fn replace(args: &[Datum]) -> Result<Datum, SqlError> {
             break;
         }
     }
+    flags.regex.check()?;
     out.push_str(&text[copied..]);
     Ok(out.into())
 }

@@ -14,6 +14,79 @@ pub(super) fn quote_literal(text: &str) -> String {
     }
 }
 
+/// The parts of a qualified name, as SQL reads them. What stands behind it is an error if
+/// `is_strict`, and left out otherwise.
+///
+/// # Errors
+/// 22023 for a text that does not begin with a name.
+pub(super) fn parse_ident(text: &str, is_strict: bool) -> Result<Datum, SqlError> {
+    let wrong = |detail: &str| {
+        let error = invalid_parameter(format!("string is not a valid identifier: \"{text}\""));
+        match detail {
+            "" => error,
+            detail => error.detail(detail),
+        }
+    };
+    let is_space = |c: char| c.is_ascii_whitespace() || c == '\x0b';
+    let mut parts: Vec<Datum> = Vec::new();
+    let mut rest = text.trim_start_matches(is_space);
+    loop {
+        let part = match rest.strip_prefix('"') {
+            Some(quoted) => {
+                let (part, behind) =
+                    unquoted(quoted).ok_or_else(|| wrong("String has unclosed double quotes."))?;
+                if part.is_empty() {
+                    return Err(wrong("Quoted identifier must not be empty."));
+                }
+                rest = behind;
+                part
+            }
+            None => {
+                let is_start = |c: char| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();
+                let inside = |c: char| is_start(c) || c.is_ascii_digit() || c == '$';
+                let end = match rest.starts_with(is_start) {
+                    true => rest.find(|c: char| !inside(c)).unwrap_or(rest.len()),
+                    false => 0,
+                };
+                if end == 0 {
+                    return Err(match (rest.starts_with('.'), parts.is_empty()) {
+                        (true, _) => wrong("No valid identifier before \".\"."),
+                        (false, false) => wrong("No valid identifier after \".\"."),
+                        (false, true) => wrong(""),
+                    });
+                }
+                let part = rest[..end].to_ascii_lowercase();
+                rest = &rest[end..];
+                part
+            }
+        };
+        parts.push(part.into());
+        rest = rest.trim_start_matches(is_space);
+        match rest.strip_prefix('.') {
+            Some(next) => rest = next.trim_start_matches(is_space),
+            None if is_strict && !rest.is_empty() => return Err(wrong("")),
+            None => return Ok(parts.into()),
+        }
+    }
+}
+
+/// What stands before the quote that ends an identifier, and behind it; `None` if none does.
+fn unquoted(text: &str) -> Option<(String, &str)> {
+    let mut part = String::new();
+    let mut rest = text;
+    loop {
+        let (head, tail) = rest.split_once('"')?;
+        part.push_str(head);
+        match tail.strip_prefix('"') {
+            Some(next) => {
+                part.push('"');
+                rest = next;
+            }
+            None => return Some((part, tail)),
+        }
+    }
+}
+
 /// One `%[position$][-][width]type` of a format string.
 #[derive(Default)]
 struct Specifier {
@@ -169,6 +242,33 @@ fn read_specifier(
             .hint("For a single \"%\" use \"%%\".")
     })?;
     Ok(specifier)
+}
+
+/// The text of a row of these texts, as PostgreSQL writes it.
+pub(super) fn row(args: &[Datum]) -> String {
+    let special = |c: char| matches!(c, '"' | '\\' | '(' | ')' | ',') || c.is_ascii_whitespace();
+    let mut row = String::from("(");
+    for (i, value) in args.iter().enumerate() {
+        if i > 0 {
+            row.push(',');
+        }
+        match value.as_str() {
+            None => {}
+            Some(text) if text.is_empty() || text.contains(special) => {
+                row.push('"');
+                for c in text.chars() {
+                    if matches!(c, '"' | '\\') {
+                        row.push(c);
+                    }
+                    row.push(c);
+                }
+                row.push('"');
+            }
+            Some(text) => row.push_str(text),
+        }
+    }
+    row.push(')');
+    row
 }
 
 #[cfg(test)]

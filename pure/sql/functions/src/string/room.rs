@@ -16,7 +16,9 @@ const ITEM_BYTES: usize = size_of::<Datum>() + 32;
 /// 54000 if the value would be too long.
 pub fn wanted(func: TextFunc, args: &[Datum]) -> Result<Option<usize>, SqlError> {
     let bytes = match func {
-        TextFunc::StringToArray | TextFunc::RegexpSplitToArray => array_bytes(func, args),
+        TextFunc::StringToArray | TextFunc::RegexpSplitToArray | TextFunc::ParseIdent => {
+            array_bytes(func, args)
+        }
         _ => checked(Some(text_bytes(func, args)))?,
     };
     Ok((bytes > ROOM_BYTES).then_some(bytes))
@@ -41,6 +43,7 @@ fn array_bytes(func: TextFunc, args: &[Datum]) -> usize {
         TextFunc::StringToArray if !separator.is_empty() => {
             text(args, 0).matches(separator).count() + 1
         }
+        TextFunc::ParseIdent => text(args, 0).matches('.').count() + 1,
         _ => len(args, 0),
     };
     items.saturating_mul(ITEM_BYTES)
@@ -72,6 +75,7 @@ fn text_bytes(func: TextFunc, args: &[Datum]) -> usize {
         TextFunc::RegexpReplace => (len(0) + 1).saturating_mul(len(2)).saturating_add(len(0)),
         TextFunc::ConcatWs => len(0).saturating_mul(args.len()).saturating_add(all()),
         TextFunc::Format => all().saturating_add(quote::width(args)),
+        TextFunc::RowText => all().saturating_mul(2).saturating_add(3 * args.len() + 2),
         TextFunc::Encode
         | TextFunc::QuoteIdent
         | TextFunc::QuoteLiteral
@@ -99,6 +103,8 @@ fn text_bytes(func: TextFunc, args: &[Datum]) -> usize {
         | TextFunc::Sha256
         | TextFunc::Sha384
         | TextFunc::Sha512
+        | TextFunc::Digest
+        | TextFunc::Hmac
         | TextFunc::ToNumber => 0,
         _ => all(),
     }

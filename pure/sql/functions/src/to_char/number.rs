@@ -2,6 +2,7 @@
 
 use super::pattern::{Pattern, Token, read};
 use crate::cast::out_of_range;
+use base::numeric::Numeric;
 use base::{Decimal, SqlError, SqlState, Type};
 
 /// The number cut to the digits of a pattern.
@@ -71,20 +72,23 @@ fn split(negative: bool, text: &str, pattern: &Pattern) -> Digits {
     }
 }
 
-fn digits(value: Decimal, pattern: &Pattern) -> Result<Digits, SqlError> {
-    let shifted = match pattern.shift {
-        0 => value,
-        shift => {
-            let power: Decimal = format!("1{}", "0".repeat(shift)).parse()?;
-            value.mul(power)?
-        }
-    };
-    let rounded = shifted.round(pattern.fraction.min(38) as i32)?;
-    Ok(split(
-        rounded.is_negative(),
-        &rounded.abs().to_string(),
-        pattern,
-    ))
+fn digits(value: Decimal, pattern: &Pattern) -> Digits {
+    if pattern.shift == 0
+        && let Ok(digits) = i32::try_from(pattern.fraction)
+        && let Ok(rounded) = value.round(digits)
+    {
+        let text = rounded.abs().to_string();
+        return split(rounded.is_negative(), &text, pattern);
+    }
+    large_digits(&Numeric::from(value), pattern)
+}
+
+fn large_digits(value: &Numeric, pattern: &Pattern) -> Digits {
+    // Patterns are far shorter than what would overflow here.
+    let power = Numeric::from(10).power(&Numeric::from(pattern.shift as i64));
+    let shifted = power.map_or_else(|_| value.clone(), |power| value.mul(&power));
+    let rounded = shifted.round(pattern.fraction as i64);
+    split(rounded.is_negative(), &rounded.abs().to_string(), pattern)
 }
 
 /// Writes the sign, digits and blanks of one number.
@@ -106,8 +110,10 @@ struct Writer<'a> {
 
 /// A number to be formatted.
 #[derive(Clone, Copy)]
-pub(super) enum Number {
+pub(super) enum Number<'a> {
     Exact(Decimal),
+    /// One with more digits.
+    Large(&'a Numeric),
     /// A `smallint` or `int`: with an exponent it is rounded as a float.
     Integer(i64),
     /// A `bigint`: what `V` shifts must be one, too.
@@ -129,7 +135,7 @@ fn check_ordinal(digits: &Digits, pattern: &Pattern) -> Result<(), SqlError> {
 }
 
 /// Formats a number.
-pub(super) fn format(value: Number, pattern: &str) -> Result<String, SqlError> {
+pub(super) fn format(value: Number<'_>, pattern: &str) -> Result<String, SqlError> {
     let mut pattern = read(pattern)?;
     if pattern.has.roman {
         return roman(value, &pattern);
@@ -138,9 +144,10 @@ pub(super) fn format(value: Number, pattern: &str) -> Result<String, SqlError> {
         return Ok(exponent(value, &pattern));
     }
     let digits = match value {
-        Number::Exact(value) => digits(value, &pattern)?,
-        Number::Integer(value) => digits(Decimal::from(value), &pattern)?,
-        Number::Whole(value) => digits(shifted_whole(value, &pattern)?, &pattern)?,
+        Number::Exact(value) => digits(value, &pattern),
+        Number::Large(value) => large_digits(value, &pattern),
+        Number::Integer(value) => digits(Decimal::from(value), &pattern),
+        Number::Whole(value) => digits(shifted_whole(value, &pattern)?, &pattern),
         Number::Float(value, sure) => float_digits(value, sure, &mut pattern),
     };
     check_ordinal(&digits, &pattern)?;
@@ -190,10 +197,11 @@ pub(super) fn format(value: Number, pattern: &str) -> Result<String, SqlError> {
 }
 
 /// `EEEE`: a digit, those behind the point and an exponent. The other elements show nothing.
-fn exponent(value: Number, pattern: &Pattern) -> String {
+fn exponent(value: Number<'_>, pattern: &Pattern) -> String {
     let (negative, digits, power) = match value {
-        Number::Exact(value) => exact_exponent(value, pattern.fraction),
-        Number::Whole(value) => exact_exponent(Decimal::from(value), pattern.fraction),
+        Number::Exact(value) => exact_exponent(&value.to_string(), pattern.fraction),
+        Number::Large(value) => exact_exponent(&value.to_string(), pattern.fraction),
+        Number::Whole(value) => exact_exponent(&value.to_string(), pattern.fraction),
         Number::Integer(value) => float_exponent(value as f64, pattern.fraction),
         Number::Float(value, _) if value.is_finite() => float_exponent(value, pattern.fraction),
         Number::Float(..) => {
@@ -211,9 +219,9 @@ fn exponent(value: Number, pattern: &Pattern) -> String {
 
 /// Whether it is negative, `1 + fraction` digits, and the power of ten of the first one; ties are
 /// rounded away from zero.
-fn exact_exponent(value: Decimal, fraction: usize) -> (bool, String, i32) {
-    let text = value.abs().to_string();
-    let (whole, behind) = text.split_once('.').unwrap_or((&text, ""));
+fn exact_exponent(value: &str, fraction: usize) -> (bool, String, i32) {
+    let text = value.trim_start_matches('-');
+    let (whole, behind) = text.split_once('.').unwrap_or((text, ""));
     let all = format!("{whole}{behind}");
     let wanted = fraction + 1;
     let Some(first) = all.bytes().position(|digit| digit != b'0') else {
@@ -238,7 +246,7 @@ fn exact_exponent(value: Decimal, fraction: usize) -> (bool, String, i32) {
         }
     }
     let digits = String::from_utf8(digits).expect("digits are ASCII");
-    (value.is_negative(), digits, power)
+    (value.starts_with('-'), digits, power)
 }
 
 /// Digits that no float exceeds; formatting takes no more than 65,534.
@@ -454,9 +462,10 @@ pub(super) fn roman_digits(mut value: i64) -> String {
 }
 
 /// The number in Roman digits, between the literals of the pattern.
-fn roman(value: Number, pattern: &Pattern) -> Result<String, SqlError> {
+fn roman(value: Number<'_>, pattern: &Pattern) -> Result<String, SqlError> {
     let value = match value {
-        Number::Exact(value) => value.round(0)?.to_i64_exact().unwrap_or(i64::MAX),
+        Number::Exact(value) => value.to_i64().unwrap_or(i64::MAX),
+        Number::Large(value) => value.to_i64().unwrap_or(i64::MAX),
         Number::Integer(value) | Number::Whole(value) => value,
         // One that is too large is no error.
         Number::Float(value, _) => i64::from(value.round_ties_even() as i32),

@@ -39,6 +39,9 @@ const ENCODINGS: &[(&str, &str)] = &[
     ("sqlascii", "SQL_ASCII"),
 ];
 
+/// How intervals are printed.
+const INTERVAL_STYLES: &[(&str, &str)] = &[("postgres", "postgres"), ("iso_8601", "iso_8601")];
+
 /// Dates are printed and read in ISO order.
 const DATE_STYLES: &[(&str, &str)] = &[
     ("iso,mdy", "ISO, MDY"),
@@ -111,7 +114,7 @@ pub const SETTINGS: &[Setting] = settings! {
     "bytea_output" User, Alias(&[("hex", "hex")]), "hex",
         "Sets the output format for bytea.";
     "check_function_bodies" User, Bool, "on",
-        "Moot: there are no routines whose bodies could be checked.";
+        "Off: the body of a new function or procedure is not checked until it is called.";
     "client_encoding" User reported, Encoding(ENCODINGS), "UTF8",
         "Sets the client's character set encoding.";
     "client_min_messages" User, Enum(LEVELS), "notice",
@@ -130,8 +133,8 @@ pub const SETTINGS: &[Setting] = settings! {
         "Tables have no statistics of values.";
     "default_table_access_method" User fixed, Text, "heap",
         "Tables are kept in one way.";
-    "default_tablespace" User fixed, Text, "",
-        "There are no tablespaces.";
+    "default_tablespace" User, Alias(&[("", ""), ("pg_default", "pg_default")]), "",
+        "There is one tablespace.";
     "default_text_search_config" User fixed, Text, "pg_catalog.simple",
         "There is no text search.";
     "default_transaction_deferrable" User, Bool, "off",
@@ -172,7 +175,7 @@ pub const SETTINGS: &[Setting] = settings! {
         "Shows whether the server is a read-only copy.";
     "integer_datetimes" Internal reported, Bool, "on",
         "Shows whether timestamps are integers.";
-    "IntervalStyle" User reported, Alias(&[("postgres", "postgres")]), "postgres",
+    "IntervalStyle" User reported, Alias(INTERVAL_STYLES), "postgres",
         "Sets the display format for interval values.";
     "is_superuser" Internal reported, Bool, "on",
         "Shows whether the user may do everything.";
@@ -210,6 +213,16 @@ pub const SETTINGS: &[Setting] = settings! {
         "Shows that PREPARE TRANSACTION is not supported.";
     "password_encryption" User fixed, Enum(&["md5", "scram-sha-256"]), "scram-sha-256",
         "Passwords are kept as SCRAM verifiers.";
+    "pg_stat_statements.max" Internal, count(5000, 5000), "5000",
+        "Shows how many statements a node counts: the least used go.";
+    "pg_stat_statements.save" Internal, Bool, "off",
+        "Counts of statements end with their node.";
+    "pg_stat_statements.track" Superuser, Enum(&["none", "top"]), "top",
+        "Selects which statements are counted: none, or those that clients send.";
+    "pg_stat_statements.track_planning" Superuser fixed, Bool, "off",
+        "Planning is not counted.";
+    "pg_stat_statements.track_utility" Superuser fixed, Bool, "on",
+        "All statements are counted.";
     "plan_cache_mode" User fixed, Enum(PLAN_CACHE_MODES), "auto",
         "Plans are made once for all parameters.";
     "port" Start, count(1, 65535), "5432",
@@ -221,7 +234,7 @@ pub const SETTINGS: &[Setting] = settings! {
     "read_policy" User, Enum(READ_POLICIES), "optimistic",
         "How SERIALIZABLE reads under the protocol formula: judged at the commit, or under locks.";
     "row_security" User, Bool, "on",
-        "Moot: there are no row policies.";
+        "Off: a statement that policies of row security concern is refused.";
     "search_path" User, SchemaList, "\"$user\", public",
         "Names are looked up in pg_catalog and public: a list without public is refused.";
     "seq_page_cost" User fixed, Real { min: 0.0, max: 1e308 }, "1",
@@ -255,7 +268,7 @@ pub const SETTINGS: &[Setting] = settings! {
     "tcp_keepalives_idle" User fixed, integer(0, INT_MAX, Seconds), "0",
         "The operating system decides.";
     "temp_buffers" User fixed, integer(100, 1073741823, Blocks), "8MB",
-        "There are no temporary tables.";
+        "Rows of temporary tables are kept as others are.";
     "TimeZone" User reported, TimeZone, "UTC",
         "Sets the time zone for displaying and interpreting timestamps.";
     "transaction_deferrable" User, Bool, "off",

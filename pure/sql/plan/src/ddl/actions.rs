@@ -8,40 +8,41 @@
 use super::added::{Added, added_column};
 use super::alter::TAG;
 use super::default::default_text;
-use super::table::{
-    Constraint, Foreign, check_storable, constraint_of, foreign_key, identity_kind,
-    identity_sequence, key_columns,
-};
-use super::{generated, index, names, other_name, simple};
+use super::retype::{self, Retypes};
+use super::table::{Constraint, Foreign, constraint_of, foreign_key, key_columns};
+use super::unique::{Key, Unique};
+use super::{generated, names, other_name, simple, with_notices};
 use crate::plan::{AlterFill, DdlPlan, Fill};
 use base::full_name::beside;
-use base::{SqlError, SqlState, Type};
+use base::{SqlError, SqlState};
 use bind::scope::ident;
-use bind::types::{NamedType, named_type};
 use bind::{Binder, unsupported};
-use catalog::{Catalog, Check, Column, ColumnState, Command, Table, TableAction, Validity};
-use expr::resolve::{self, Context};
-use parse::Marks;
-use pg_catalog::names::{parts, qualified};
+use catalog::{
+    Catalog, Check, Column, ColumnState, Command, DOMAINS, Deferral, Index, Table, TableAction,
+    Validity,
+};
+use parse::{IdentityAction, Idle, IdleOf, Marks};
 use sqlparser::ast::{self, AlterColumnOperation, AlterTableOperation, DropBehavior};
 use std::sync::Arc;
 
 /// What becomes of the actions of a statement.
-struct Actions<'s, 'b, 'c> {
-    binder: &'s mut Binder<'b>,
-    marks: &'c Marks,
+pub(super) struct Actions<'s, 'b, 'c> {
+    pub(super) binder: &'s mut Binder<'b>,
+    pub(super) marks: &'c Marks,
     /// The catalog after the actions so far, new columns and constraints being complete.
-    catalog: Catalog,
+    pub(super) catalog: Catalog,
     /// Name of the table.
-    table: String,
+    pub(super) table: String,
     /// What writers must know before rows are looked through.
-    early: Vec<TableAction>,
-    late: Vec<TableAction>,
-    fill: AlterFill,
+    pub(super) early: Vec<TableAction>,
+    pub(super) late: Vec<TableAction>,
+    pub(super) fill: AlterFill,
+    notices: Vec<String>,
     /// Indexes that no statement reads any more when the statement has taken effect.
-    retired: Vec<String>,
+    pub(super) retired: Vec<String>,
     /// Names of columns and constraints that are dropped.
     dropped: Vec<String>,
+    pub(super) retypes: Retypes,
 }
 
 pub(super) fn plan(
@@ -65,19 +66,32 @@ pub(super) fn plan(
             constraints: Vec::new(),
             indexes: Vec::new(),
         },
+        notices: Vec::new(),
         retired: Vec::new(),
         dropped: Vec::new(),
+        retypes: Retypes::new(table),
     };
     let mut ordered: Vec<&AlterTableOperation> = operations.iter().collect();
-    ordered.sort_by_key(|operation| pass(operation));
-    for operation in ordered {
+    ordered.sort_by_key(|operation| pass(operation, marks));
+    let typed = ordered.partition_point(|operation| pass(operation, marks) <= TYPES);
+    for operation in &ordered[..typed] {
+        actions.add(operation)?;
+    }
+    if actions.changes_key() {
+        return actions.rekeyed(ordered.len() > typed);
+    }
+    actions.replace_columns()?;
+    for operation in &ordered[typed..] {
         actions.add(operation)?;
     }
     Ok(actions.planned())
 }
 
+/// The pass in which types are changed.
+const TYPES: u8 = 1;
+
 /// PostgreSQL's order of actions.
-fn pass(operation: &AlterTableOperation) -> u8 {
+fn pass(operation: &AlterTableOperation, marks: &Marks) -> u8 {
     use AlterTableOperation as Operation;
     match operation {
         Operation::DropColumn {
@@ -90,12 +104,26 @@ fn pass(operation: &AlterTableOperation) -> u8 {
             if_exists: _,
             drop_behavior: _,
         } => 0,
-        Operation::AlterColumn { column_name: _, op } => match op {
+        Operation::AlterColumn { column_name, op } => match op {
+            AlterColumnOperation::DropDefault
+                if matches!(
+                    marks.identity(column_name),
+                    Some(IdentityAction::Change { .. })
+                ) =>
+            {
+                3
+            }
+            AlterColumnOperation::DropDefault | AlterColumnOperation::DropNotNull => 0,
             AlterColumnOperation::SetDataType {
                 data_type: _,
                 using: _,
-            } => 1,
-            _ => 3,
+            } => TYPES,
+            AlterColumnOperation::SetNotNull => 3,
+            AlterColumnOperation::SetDefault { value: _ }
+            | AlterColumnOperation::AddGenerated {
+                generated_as: _,
+                sequence_options: _,
+            } => 5,
         },
         Operation::AddColumn {
             column_keyword: _,
@@ -124,20 +152,20 @@ fn is_key(constraint: &ast::TableConstraint) -> bool {
     )
 }
 
-fn cascades(behavior: Option<DropBehavior>) -> bool {
+pub(super) fn cascades(behavior: Option<DropBehavior>) -> bool {
     matches!(behavior, Some(DropBehavior::Cascade))
 }
 
 impl Actions<'_, '_, '_> {
     /// The table after the actions so far.
-    fn now(&self) -> Arc<Table> {
+    pub(super) fn now(&self) -> Arc<Table> {
         let database = self.catalog.database(&self.binder.cx.database.name);
         let table = database.and_then(|database| database.table(&self.table));
         table.expect("actions keep the table").clone()
     }
 
     /// Notes what an action does to the catalog.
-    fn apply(&mut self, action: TableAction) -> Result<(), SqlError> {
+    pub(super) fn apply(&mut self, action: TableAction) -> Result<(), SqlError> {
         let command = Command::AlterTable {
             database: self.binder.cx.database.name.clone(),
             table: self.table.clone(),
@@ -147,7 +175,7 @@ impl Actions<'_, '_, '_> {
         Ok(())
     }
 
-    fn late(&mut self, action: TableAction) -> Result<(), SqlError> {
+    pub(super) fn late(&mut self, action: TableAction) -> Result<(), SqlError> {
         self.apply(action.clone())?;
         self.late.push(action);
         Ok(())
@@ -165,6 +193,9 @@ impl Actions<'_, '_, '_> {
                 name,
                 drop_behavior,
             } => {
+                if let Some(idle) = self.marks.idle(name) {
+                    return self.idle(idle);
+                }
                 if self.marks.validate {
                     return Err(unsupported("VALIDATE CONSTRAINT beside other changes"));
                 }
@@ -212,7 +243,7 @@ impl Actions<'_, '_, '_> {
             if cascades(behavior) {
                 gone.extend(table.generated_from(at as u16));
             }
-            let reads = |index: &&catalog::Index| {
+            let reads = |index: &&Index| {
                 let mut gone = gone.iter();
                 gone.any(|at| table.index_reads(index, *at))
             };
@@ -225,6 +256,35 @@ impl Actions<'_, '_, '_> {
             if_exists,
             cascade: cascades(behavior),
         })
+    }
+
+    /// Notes an action that has nothing to change.
+    fn idle(&mut self, idle: &Idle) -> Result<(), SqlError> {
+        let Idle { named, notice } = idle;
+        let table = self.now();
+        let missing = |what: &str, name: &str| {
+            let message = format!(
+                "{what} \"{name}\" for table \"{}\" does not exist",
+                table.name
+            );
+            Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message))
+        };
+        match named {
+            IdleOf::Nothing => {}
+            IdleOf::Column(name) => drop(table.own_column(name)?),
+            IdleOf::Index(name) if table.index(name).is_some() => {}
+            IdleOf::Index(name) => return missing("index", name),
+            IdleOf::Trigger(name) => return missing("trigger", name),
+            IdleOf::Rule(name) => {
+                let table = &table.name;
+                let message = format!("rule \"{name}\" for relation \"{table}\" does not exist");
+                return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
+            }
+        }
+        if !notice.is_empty() {
+            self.notices.push(notice.clone());
+        }
+        Ok(())
     }
 
     fn drop_constraint(
@@ -260,6 +320,7 @@ impl Actions<'_, '_, '_> {
             binder.need_for_change(|binder| added_column(&table, ast, marks, binder))?
         };
         column.default = column.default.filter(|text| text != "NULL");
+        self.of_domain(&mut column);
         if !generated.is_empty() {
             let mut with = (*table).clone();
             with.columns.retain(|known| known.name != column.name);
@@ -303,8 +364,8 @@ impl Actions<'_, '_, '_> {
             self.fill.not_null.push(column.name.clone());
         }
         let named = |name: String| (!name.is_empty()).then_some(name);
-        for (name, columns) in uniques {
-            self.add_constraint(Constraint::Unique(named(name), columns))?;
+        for unique in uniques {
+            self.add_constraint(Constraint::Unique(unique))?;
         }
         for (name, check) in checks {
             self.add_constraint(Constraint::Check(named(name), Box::new(check)))?;
@@ -315,6 +376,22 @@ impl Actions<'_, '_, '_> {
         Ok(())
     }
 
+    /// What a new column has of its domain: rows that are there get its default, and are looked at.
+    fn of_domain(&mut self, column: &mut Column) {
+        let database = self.binder.cx.database;
+        let Some(domain) = column.domain.and_then(|id| database.domain_by_id(id)) else {
+            return;
+        };
+        let computed = column.identity.is_some() || column.generated.is_some();
+        if column.default.is_none() && !computed {
+            column.default.clone_from(&domain.default);
+        }
+        let known = self.fill.constraints.iter().any(|name| name == DOMAINS);
+        if database.has_conditions(domain.id) && !known {
+            self.fill.constraints.push(DOMAINS.into());
+        }
+    }
+
     fn alter_column(
         &mut self,
         column_name: &ast::Ident,
@@ -322,24 +399,13 @@ impl Actions<'_, '_, '_> {
     ) -> Result<(), SqlError> {
         let name = ident(column_name);
         let table = self.now();
-        let at = table.own_column(&name)?;
+        let at = retype::place_of(&table, &name, op)?;
         let column = &table.columns[at];
         match op {
             AlterColumnOperation::SetNotNull => {
-                if column.not_null {
-                    return Ok(());
+                if !column.not_null {
+                    self.set_not_null(name);
                 }
-                let added = self.early.iter_mut().find_map(|action| match action {
-                    TableAction::AddColumn { column, .. } if column.name == name => Some(column),
-                    _ => None,
-                });
-                match added {
-                    Some(added) => added.not_null = true,
-                    None => self.early.push(TableAction::CheckNotNull {
-                        column: name.clone(),
-                    }),
-                }
-                self.fill.not_null.push(name);
                 Ok(())
             }
             AlterColumnOperation::DropNotNull => {
@@ -351,6 +417,10 @@ impl Actions<'_, '_, '_> {
                     column: name,
                     default: Some(default).filter(|text| text != "NULL"),
                 })
+            }
+            AlterColumnOperation::DropDefault if self.marks.identity(column_name).is_some() => {
+                let action = self.marks.identity(column_name);
+                self.change_identity(column, action.expect("just seen"))
             }
             AlterColumnOperation::DropDefault
                 if self.marks.drops_expression(column_name).is_some() =>
@@ -366,13 +436,8 @@ impl Actions<'_, '_, '_> {
                 default: None,
             }),
             AlterColumnOperation::SetDataType { data_type, using } => {
-                let NamedType::Plain(ty) = named_type(data_type, &self.binder.names())? else {
-                    let message = format!("type \"{data_type}\" does not exist").to_lowercase();
-                    return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
-                };
-                check_storable(&name, ty)?;
-                check_retyped(column, ty, using.as_ref(), &self.binder.names())?;
-                self.late(TableAction::SetType { column: name, ty })
+                let collation = self.marks.collation(column_name);
+                self.set_type(at, (data_type, collation), using.as_ref())
             }
             AlterColumnOperation::AddGenerated {
                 generated_as,
@@ -381,51 +446,47 @@ impl Actions<'_, '_, '_> {
         }
     }
 
-    fn add_identity(
-        &mut self,
-        column: &Column,
-        written: Option<&ast::GeneratedAs>,
-        options: Option<&[ast::SequenceOptions]>,
-    ) -> Result<(), SqlError> {
-        let identity = identity_kind(written.unwrap_or(&ast::GeneratedAs::Always))?;
-        let mut sequence = identity_sequence(column.ty, options)?;
-        let database = self.catalog.database(&self.binder.cx.database.name);
-        let database = database.expect("it is the session's");
-        sequence.name = match &self.marks.sequence {
-            Some(name) => {
-                let (schema, name) = qualified(&database.name, parts(name)?)?;
-                match schema {
-                    Some(_) => self.binder.new_name(schema.as_deref(), &name)?,
-                    None => beside(&self.table, &name),
-                }
-            }
-            None => {
-                let columns = core::slice::from_ref(&column.name);
-                let free = names::free_name(database, &self.table, columns, "seq");
-                beside(&self.table, &free)
-            }
-        };
-        sequence.owned_by = Some((self.table.clone(), column.name.clone()));
-        let set = TableAction::SetIdentity {
-            column: column.name.clone(),
-            identity,
-        };
-        // The column is looked at first, as in PostgreSQL.
-        self.apply(set.clone())?;
-        self.late.push(set);
-        self.late(TableAction::AddSequence(sequence))
-    }
-
     fn add_constraint(&mut self, constraint: Constraint) -> Result<(), SqlError> {
         match constraint {
-            Constraint::Primary(..) => {
-                Err(unsupported("adding a primary key beside other changes")
-                    .hint("Add the primary key with a statement of its own."))
-            }
-            Constraint::Unique(name, columns) => self.add_unique(name, &columns),
+            Constraint::Primary(key) if key.deferral != Deferral::Never => self.add_key(key),
+            Constraint::Primary(_) => Err(unsupported("adding a primary key beside other changes")
+                .hint("Add the primary key with a statement of its own.")),
+            Constraint::Unique(unique) => self.add_unique(&unique),
             Constraint::Foreign(written) => self.add_foreign(&written),
             Constraint::Check(name, check) => self.add_check(name, &check),
         }
+    }
+
+    /// A primary key that can be deferred is a constraint of numbered rows.
+    fn add_key(&mut self, key: Key) -> Result<(), SqlError> {
+        let table = self.now();
+        if table.key_index().is_some() {
+            return Err(table.second_key());
+        }
+        for key in key_columns(&table, &key.columns)? {
+            let column = table.column_at(key.column);
+            if !column.not_null {
+                self.set_not_null(column.name.clone());
+            }
+        }
+        self.add_unique(&key.over_numbers())
+    }
+
+    /// New rows are refused a NULL; those that are there are looked at.
+    fn set_not_null(&mut self, name: String) {
+        let hidden = self.retypes.hidden(&name);
+        let name = hidden.unwrap_or(name);
+        let added = self.early.iter_mut().find_map(|action| match action {
+            TableAction::AddColumn { column, .. } if column.name == name => Some(column),
+            _ => None,
+        });
+        match added {
+            Some(added) => added.not_null = true,
+            None => self.early.push(TableAction::CheckNotNull {
+                column: name.clone(),
+            }),
+        }
+        self.fill.not_null.push(name);
     }
 
     fn check_new(&self, name: &str) -> Result<(), SqlError> {
@@ -435,16 +496,25 @@ impl Actions<'_, '_, '_> {
         }
     }
 
-    fn add_unique(&mut self, name: Option<String>, columns: &[String]) -> Result<(), SqlError> {
+    fn add_unique(&mut self, unique: &Unique) -> Result<(), SqlError> {
         let table = self.now();
-        let keys = key_columns(&table, columns)?;
-        let name = name.unwrap_or_else(|| {
-            let database = self.catalog.database(&self.binder.cx.database.name);
-            let database = database.expect("it is the session's");
-            names::free_name(database, &table.name, columns, "key")
-        });
+        let index = unique.index(&table, unique.name.clone())?;
+        let name = match unique.name.as_str() {
+            "" => {
+                let database = self.catalog.database(&self.binder.cx.database.name);
+                let database = database.expect("it is the session's");
+                match unique.of_key {
+                    true => names::free_name(database, &table.name, &[], "pkey"),
+                    false => names::free_name(database, &table.name, &unique.columns, "key"),
+                }
+            }
+            name => name.into(),
+        };
         self.check_new(&name)?;
-        let action = TableAction::AddIndex(index(name.clone(), keys, true, true));
+        let action = TableAction::AddIndex(Index {
+            name: name.clone(),
+            ..index
+        });
         self.apply(action.clone())?;
         self.early.push(action);
         self.fill.indexes.push(name);
@@ -498,6 +568,7 @@ impl Actions<'_, '_, '_> {
             mut late,
             fill,
             retired,
+            notices,
             ..
         } = self;
         let database = binder.cx.database.name.clone();
@@ -510,7 +581,7 @@ impl Actions<'_, '_, '_> {
             true => None,
             false => Some(Command::DropIndex {
                 database: database.clone(),
-                names: retired,
+                names: retired.iter().map(|name| beside(&table, name)).collect(),
                 if_exists: false,
             }),
         };
@@ -525,10 +596,10 @@ impl Actions<'_, '_, '_> {
         if is_full.iter().all(|names| names.is_empty()) {
             late.extend(early);
             if late.is_empty() {
-                return simple(TAG, Vec::new());
+                return with_notices(simple(TAG, Vec::new()), notices);
             }
             let commands = [alter(late)].into_iter().chain(rest);
-            return simple(TAG, commands.collect());
+            return with_notices(simple(TAG, commands.collect()), notices);
         }
         for action in &mut early {
             if let TableAction::AddColumn { column, .. } = action {
@@ -544,7 +615,8 @@ impl Actions<'_, '_, '_> {
             after: after.collect(),
             undo: vec![alter(vec![TableAction::Undo])],
             fill: Some(Fill::Alter(Box::new(fill))),
-            notices: Vec::new(),
+            notices,
+            temporary: None,
         }
     }
 }
@@ -553,74 +625,6 @@ impl Actions<'_, '_, '_> {
 fn together(name: &str) -> SqlError {
     unsupported(&format!("dropping and adding \"{name}\" in one statement"))
         .hint("Drop it in a statement before.")
-}
-
-/// A column gets another type: only where its values stay as they are.
-///
-/// # Errors
-/// 42804 as PostgreSQL where no cast leads there; 0A000 where rows would have to be rewritten.
-fn check_retyped(
-    column: &Column,
-    ty: Type,
-    using: Option<&ast::Expr>,
-    known: &catalog::Names<'_>,
-) -> Result<(), SqlError> {
-    let name = &column.name;
-    let itself = |expr: &ast::Expr| matches!(expr, ast::Expr::Identifier(id) if ident(id) == *name);
-    let plain = match using {
-        None => true,
-        Some(ast::Expr::Cast {
-            kind: _,
-            expr,
-            data_type,
-            format: None,
-        }) => {
-            itself(expr)
-                && matches!(named_type(data_type, known)?, NamedType::Plain(to) if to == ty)
-        }
-        Some(expr) => itself(expr),
-    };
-    if using.is_none() && !resolve::can_coerce(column.ty, ty, Context::Assignment) {
-        let to = ty.base_name();
-        let message = format!("column \"{name}\" cannot be cast automatically to type {to}");
-        return Err(
-            SqlError::new(SqlState::DATATYPE_MISMATCH, message).hint(format!(
-                "You might need to specify \"USING {name}::{}\".",
-                ty.name()
-            )),
-        );
-    }
-    if plain && keeps_values(column.ty, ty) {
-        return Ok(());
-    }
-    let change = format!("{} to {}", column.ty.name(), ty.name());
-    let text = format!("changing the type of a column from {change}, which rewrites its values,");
-    Err(unsupported(&text).hint(
-        "Add a column of the new type, fill it with UPDATE, drop the old one, rename the new one.",
-    ))
-}
-
-/// Whether values of the first type are stored and ordered as those of the second are.
-fn keeps_values(from: Type, to: Type) -> bool {
-    let wider = |from: Option<u32>, to: Option<u32>| match (from, to) {
-        (_, None) => true,
-        (None, Some(_)) => false,
-        (Some(from), Some(to)) => from <= to,
-    };
-    let finer = |from: Option<u8>, to: Option<u8>| wider(from.map(u32::from), to.map(u32::from));
-    match (from, to) {
-        (Type::Int2, Type::Int4 | Type::Int8) | (Type::Int4, Type::Int8) => true,
-        (Type::Varchar(_) | Type::Text, Type::Text | Type::Varchar(None)) => true,
-        (Type::Varchar(from), Type::Varchar(to)) => wider(from, to),
-        (Type::Numeric(_), Type::Numeric(None)) => true,
-        (Type::Numeric(Some((digits, scale))), Type::Numeric(Some((more, same)))) => {
-            scale == same && digits <= more
-        }
-        (Type::Time(from), Type::Time(to)) => finer(from, to),
-        (Type::Timestamp(from), Type::Timestamp(to)) => finer(from, to),
-        (Type::Timestamptz(from), Type::Timestamptz(to)) => finer(from, to),
-        (from, to) => from == to,
-    }
 }
 
 /// RENAME, which stands alone in its statement; `None`: it is another change.

@@ -1,6 +1,7 @@
 //! The column of ADD COLUMN.
 
 use super::table::{Definition, Foreign, add_column, empty_table};
+use super::unique::Unique;
 use base::SqlError;
 use bind::{Binder, unsupported};
 use catalog::{Column, Sequence, Table};
@@ -11,7 +12,7 @@ use sqlparser::ast;
 pub(super) struct Added {
     pub(super) column: Column,
     pub(super) sequence: Option<Sequence>,
-    pub(super) uniques: Vec<(String, Vec<String>)>,
+    pub(super) uniques: Vec<Unique>,
     pub(super) foreign: Vec<Foreign>,
     pub(super) checks: Vec<(String, ast::Expr)>,
     pub(super) generated: Vec<(String, ast::Expr)>,
@@ -39,8 +40,12 @@ pub(super) fn added_column(
         return Err(unsupported("adding a column that is the primary key")
             .hint("Add the column first, then the key with ADD PRIMARY KEY."));
     }
+    let mut column = definition.table.columns.remove(0);
+    if column.default.is_some() && !binder.zone.is_empty() {
+        column.zone = Some((*binder.zone).into());
+    }
     Ok(Added {
-        column: definition.table.columns.remove(0),
+        column,
         sequence: definition.sequences.pop(),
         uniques: definition.uniques,
         foreign: definition.foreign,

@@ -1,13 +1,15 @@
 //! ALTER TABLE: what can be added to a table that exists.
 
+use super::deferral::deferral;
 use super::table::{Constraint, Foreign, constraint_of, foreign_key, key_columns};
-use super::{actions, build_index, index, names, other_name, own_name, simple};
+use super::unique::Key;
+use super::{actions, build_index, index, names, other_name, own_name, rekey, simple, skipped};
 use crate::plan::{DdlPlan, Fill};
 use base::full_name::beside;
 use base::{IndexId, SqlError, SqlState, Type};
-use bind::scope::ident;
+use bind::scope::{ident, object_name};
 use bind::{Binder, unsupported};
-use catalog::{Check, Column, Command, Index, Table, Validity};
+use catalog::{Check, Column, Command, Deferral, Index, Table, Validity};
 use parse::{AlterStatement, Marks};
 use sqlparser::ast::{self, AlterTableOperation, TableConstraint};
 use std::sync::Arc;
@@ -32,7 +34,7 @@ pub(super) fn plan(altered: &AlterStatement, binder: &mut Binder<'_>) -> Result<
     binder.no(on_cluster.is_some(), "ON")?;
     let renamed = match own_name(name, binder) {
         Err(error) if *if_exists && error.state() == SqlState::INVALID_SCHEMA => {
-            return Ok(simple(TAG, Vec::new()));
+            return Ok(skipped(TAG, &error));
         }
         other => other?,
     };
@@ -48,33 +50,52 @@ pub(super) fn plan(altered: &AlterStatement, binder: &mut Binder<'_>) -> Result<
     {
         return Ok(simple(TAG, Vec::new()));
     }
-    super::view::refuse(name, binder, |name| {
-        let verb = altered.statement.to_string();
-        let words: Vec<&str> = verb.split_whitespace().skip(3).take(2).collect();
-        let action = words.join(" ");
-        format!("ALTER action {action} cannot be performed on relation \"{name}\"")
-    })?;
-    let table = match binder.find_table(name) {
+    super::view::refuse(name, binder, |name| cannot_alter(altered, name))?;
+    let found = match binder.cx.database.stored_view(&renamed) {
+        Some(_) => stored(name, operations, altered, binder),
+        None => binder.find_table(name),
+    };
+    let table = match found {
         Err(error) if *if_exists && error.state() == SqlState::UNDEFINED_TABLE => {
-            return Ok(simple(TAG, Vec::new()));
+            return Ok(skipped(TAG, &error));
         }
         other => other?,
     };
+    if let Some(plan) = rekey::plan(&table, operations, marks, binder)? {
+        return Ok(plan);
+    }
     match operations.as_slice() {
-        [AlterTableOperation::AddConstraint(constraint)] => add(&table, constraint, marks, binder),
+        [AlterTableOperation::AddConstraint(constraint)] if !is_late_key(constraint, binder)? => {
+            add(&table, constraint, marks, binder)
+        }
         [
             AlterTableOperation::DropConstraint {
                 name,
                 if_exists: _,
                 drop_behavior: _,
             },
-        ] if marks.validate => validate(&table, ident(name), binder),
+        ] if marks.validate && marks.idle(name).is_none() => validate(&table, ident(name), binder),
         [operation] => match actions::rename(&table, operation, binder)? {
             Some(plan) => Ok(plan),
             None => actions::plan(&table, operations, marks, binder),
         },
         _ => actions::plan(&table, operations, marks, binder),
     }
+}
+
+/// Whether it is a primary key that can be deferred: columns and an index are changed for it.
+fn is_late_key(constraint: &TableConstraint, binder: &Binder<'_>) -> Result<bool, SqlError> {
+    Ok(match constraint {
+        TableConstraint::PrimaryKey {
+            name: _,
+            index_name: _,
+            index_type: _,
+            columns: _,
+            index_options: _,
+            characteristics,
+        } => deferral(characteristics, binder)? != Deferral::Never,
+        _ => false,
+    })
 }
 
 /// An index or a sequence gets another name.
@@ -122,6 +143,7 @@ fn validate(table: &Table, constraint: String, binder: &Binder<'_>) -> Result<Dd
         after: vec![set(Validity::Valid)],
         undo: vec![set(Validity::NotValid)],
         notices: Vec::new(),
+        temporary: None,
     })
 }
 
@@ -159,6 +181,7 @@ fn added(
             if_exists: true,
         }],
         notices: Vec::new(),
+        temporary: None,
     }
 }
 
@@ -221,14 +244,14 @@ fn add(
 ) -> Result<DdlPlan, SqlError> {
     let database = binder.cx.database.clone();
     match constraint_of(constraint, marks, binder)? {
-        Constraint::Primary(name, columns) => primary_key(table, name, &columns, binder),
-        Constraint::Unique(name, columns) => {
-            let keys = key_columns(table, &columns)?;
-            let name = match name {
-                Some(name) => name,
-                None => names::free_name(&database, &table.name, &columns, "key"),
+        Constraint::Primary(key) => primary_key(table, key, None, binder),
+        Constraint::Unique(unique) => {
+            key_columns(table, &unique.columns)?;
+            let name = match unique.name.as_str() {
+                "" => names::free_name(&database, &table.name, &unique.columns, "key"),
+                name => name.into(),
             };
-            let index = index(name, keys, true, true);
+            let index = unique.index(table, name)?;
             Ok(build_index(TAG, &database.name, &table.name, index, false))
         }
         Constraint::Foreign(written) => add_foreign(table, &written, marks, binder),
@@ -237,7 +260,7 @@ fn add(
 }
 
 /// A change of a table that has no writers meanwhile.
-fn frozen(database: &str, table: &Table, fill: Fill, after: Command) -> DdlPlan {
+pub(super) fn frozen(database: &str, table: &Table, fill: Fill, after: Command) -> DdlPlan {
     let freeze = |frozen| Command::Freeze {
         database: database.to_string(),
         table: table.name.clone(),
@@ -250,11 +273,12 @@ fn frozen(database: &str, table: &Table, fill: Fill, after: Command) -> DdlPlan 
         after: vec![after, freeze(false)],
         undo: vec![freeze(false)],
         notices: Vec::new(),
+        temporary: None,
     }
 }
 
 /// The indexes of a table that gets a primary key, whose slot columns these are.
-fn moved(table: &Table, partition: &[u16]) -> Vec<Index> {
+pub(super) fn moved(table: &Table, partition: &[u16]) -> Vec<Index> {
     let partitioned = Table {
         partition: partition.to_vec(),
         ..table.clone()
@@ -267,25 +291,21 @@ fn moved(table: &Table, partition: &[u16]) -> Vec<Index> {
     moved.collect()
 }
 
-fn primary_key(
+/// A table gets a primary key; `replaces`: in place of the one that it has, `true` if what needs
+/// that one goes along.
+pub(super) fn primary_key(
     table: &Arc<Table>,
-    name: Option<String>,
-    columns: &[String],
+    key: Key,
+    replaces: Option<bool>,
     binder: &mut Binder<'_>,
 ) -> Result<DdlPlan, SqlError> {
-    if table.primary_constraint.is_some() {
-        let message = format!(
-            "multiple primary keys for table \"{}\" are not allowed",
-            table.name
-        );
-        return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
+    if table.key_index().is_some() && replaces.is_none() {
+        return Err(table.second_key());
     }
-    let keys = key_columns(table, columns)?;
+    let keys = key_columns(table, &key.columns)?;
     let rowid = table.rowid();
-    let partition: Vec<u16> = table
-        .partition
-        .iter()
-        .copied()
+    let partition: Vec<u16> = rekey::partition(table)
+        .into_iter()
         .filter(|column| Some(*column) != rowid)
         .collect();
     let slot_columns = if partition.is_empty() {
@@ -311,9 +331,9 @@ fn primary_key(
         rows[usize::from(key.column)].not_null = true;
     }
     let database = binder.cx.database.clone();
-    let constraint = match name {
-        Some(name) => name,
-        None => names::free_name(&database, &table.name, &[], "pkey"),
+    let constraint = match key.name {
+        name if !name.is_empty() => name,
+        _ => names::free_key_name(&database, table),
     };
     let primary = Index {
         slot_columns,
@@ -327,9 +347,39 @@ fn primary_key(
         primary,
         columns: rows,
         partition,
+        drops: None,
+        replaces: table.primary.id,
+        cascade: replaces == Some(true),
     };
     let fill = Fill::PrimaryKey {
         table: table.name.clone(),
     };
     Ok(frozen(&database.name, table, fill, after))
+}
+
+/// The table of a materialized view, which can get another name.
+///
+/// # Errors
+/// 42809 for other changes.
+fn stored(
+    name: &ast::ObjectName,
+    operations: &[AlterTableOperation],
+    altered: &AlterStatement,
+    binder: &Binder<'_>,
+) -> Result<Arc<Table>, SqlError> {
+    if let [AlterTableOperation::RenameTable { table_name: _ }] = operations {
+        return binder.find_rows(name);
+    }
+    let name = object_name(name).1;
+    let message = cannot_alter(altered, &name);
+    Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message)
+        .detail("This operation is not supported for materialized views."))
+}
+
+/// The sentence about a change that the relation does not take.
+fn cannot_alter(altered: &AlterStatement, name: &str) -> String {
+    let verb = altered.statement.to_string();
+    let words: Vec<&str> = verb.split_whitespace().skip(3).take(2).collect();
+    let action = words.join(" ");
+    format!("ALTER action {action} cannot be performed on relation \"{name}\"")
 }

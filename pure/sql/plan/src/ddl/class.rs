@@ -55,14 +55,21 @@ pub(super) fn check(
         Type::Bytea => &["bytea_ops"],
         Type::Date => &["date_ops"],
         Type::Time(_) => &["time_ops"],
+        Type::Timetz(_) => &["timetz_ops"],
+        Type::Bit(_) | Type::Varbit(_) => &["bit_ops", "varbit_ops"],
         Type::Timestamp(_) => &["timestamp_ops"],
         Type::Timestamptz(_) => &["timestamptz_ops"],
         Type::Uuid => &["uuid_ops"],
-        Type::Interval => &["interval_ops"],
+        Type::Macaddr => &["macaddr_ops"],
+        Type::Inet | Type::Cidr => &["inet_ops", "cidr_ops"],
+        Type::Interval(_) => &["interval_ops"],
         Type::Name => &["name_ops"],
         Type::Oid => &["oid_ops"],
         Type::Jsonb => &["jsonb_ops"],
         Type::Enum(_) => &["enum_ops"],
+        Type::Composite(_) => &["record_ops"],
+        Type::Range(_) => &["range_ops"],
+        Type::Multirange(_) => &["multirange_ops"],
         _ => &[],
     };
     if own.contains(&&**name) {
@@ -78,9 +85,21 @@ pub(super) fn check(
     }
     let message = format!(
         "operator class \"{name}\" does not accept data type {}",
-        ty.name()
+        ty.base_name()
     );
     Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message))
+}
+
+/// Whether an index of this type has the class without being told.
+pub(super) fn is_default(ty: Type, class: &str) -> bool {
+    match ty {
+        Type::Text | Type::Varchar(_) => class == "text_ops",
+        Type::Char(_) => class == "bpchar_ops",
+        Type::Inet | Type::Cidr => class == "inet_ops",
+        Type::Bit(_) => class == "bit_ops",
+        Type::Varbit(_) => class == "varbit_ops",
+        _ => true,
+    }
 }
 
 /// Refuses a type whose values have no order: no index can have them.
@@ -88,7 +107,7 @@ pub(super) fn check(
 /// # Errors
 /// 42704.
 pub(super) fn check_ordered(ty: Type) -> Result<(), SqlError> {
-    if ty.element().unwrap_or(ty) != Type::Json {
+    if !matches!(ty.element().unwrap_or(ty), Type::Json | Type::JsonPath) {
         return Ok(());
     }
     let message = format!(

@@ -1,33 +1,11 @@
 //! DEFERRABLE and INITIALLY of constraints.
 
 use base::{SqlError, SqlState};
-use bind::{Binder, unsupported};
+use bind::Binder;
 use catalog::Deferral;
 use sqlparser::ast::{ConstraintCharacteristics, DeferrableInitial};
 
-/// Keys are checked as rows are written.
-pub(super) fn check_immediate(
-    characteristics: &Option<ConstraintCharacteristics>,
-    binder: &Binder<'_>,
-) -> Result<(), SqlError> {
-    let Some(ConstraintCharacteristics {
-        // Without SET CONSTRAINTS nothing is ever put off.
-        deferrable: _,
-        initially,
-        enforced,
-    }) = characteristics
-    else {
-        return Ok(());
-    };
-    binder.no(enforced.is_some(), "ENFORCED")?;
-    match initially {
-        Some(DeferrableInitial::Deferred) => Err(unsupported("INITIALLY DEFERRED of a key")
-            .hint("Foreign keys can be deferred; primary keys and unique constraints cannot.")),
-        Some(DeferrableInitial::Immediate) | None => Ok(()),
-    }
-}
-
-/// When a foreign key is checked.
+/// When a constraint is checked.
 pub(super) fn deferral(
     characteristics: &Option<ConstraintCharacteristics>,
     binder: &Binder<'_>,

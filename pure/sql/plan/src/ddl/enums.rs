@@ -1,13 +1,15 @@
-//! CREATE TYPE ... AS ENUM, ALTER TYPE and DROP TYPE.
+//! CREATE TYPE of enums and composite types, ALTER TYPE and DROP TYPE.
 
 use super::simple;
 use super::view::new_parts;
 use super::{there, with_notices};
 use crate::plan::DdlPlan;
+use base::record::ANONYMOUS;
 use base::{SqlError, SqlState, Type};
 use bind::Binder;
-use catalog::{Command, EnumChange};
-use parse::EnumStatement;
+use bind::types::bind_type;
+use catalog::{Attribute, AttributeChange, Command, EnumChange};
+use parse::{AttributeAction, AttributeWords, CompositeStatement, EnumStatement};
 use pg_catalog::names::qualified;
 use rights::{Change, ObjectKind};
 
@@ -24,9 +26,11 @@ pub(super) fn plan(statement: &EnumStatement, binder: &Binder<'_>) -> Result<Ddl
                 database: database(),
                 name: new_parts(name, binder)?,
                 labels: labels.clone(),
+                attributes: None,
             };
             simple("CREATE TYPE", vec![create])
         }
+        EnumStatement::Composite(statement) => composite(statement, binder)?,
         EnumStatement::AddLabel {
             name,
             label,
@@ -90,6 +94,85 @@ pub(super) fn own_parts(parts: &[String], binder: &Binder<'_>) -> Result<String,
         return Ok(name);
     }
     binder.changed_type(schema.as_deref(), &name)
+}
+
+fn composite(statement: &CompositeStatement, binder: &Binder<'_>) -> Result<DdlPlan, SqlError> {
+    let database = binder.cx.database.name.clone();
+    let (name, changes) = match statement {
+        CompositeStatement::Create { name, attributes } => {
+            let attributes = attributes.iter().map(|one| attribute(one, binder));
+            let create = Command::CreateEnum {
+                database,
+                name: new_parts(name, binder)?,
+                labels: Vec::new(),
+                attributes: Some(attributes.collect::<Result<_, _>>()?),
+            };
+            return Ok(simple("CREATE TYPE", vec![create]));
+        }
+        CompositeStatement::Change { name, actions } => {
+            let changes = actions.iter().map(|action| change(action, binder));
+            (name, changes.collect::<Result<Vec<_>, _>>()?)
+        }
+        CompositeStatement::Rename { name, from, to } => {
+            let (from, to) = (from.clone(), to.clone());
+            (name, vec![AttributeChange::Rename { from, to }])
+        }
+    };
+    let alter = Command::AlterEnum {
+        database,
+        name: own_composite(name, binder)?,
+        change: EnumChange::Attributes(changes),
+    };
+    Ok(simple("ALTER TYPE", vec![alter]))
+}
+
+fn change(action: &AttributeAction, binder: &Binder<'_>) -> Result<AttributeChange, SqlError> {
+    Ok(match action {
+        AttributeAction::Add(one) => AttributeChange::Add(attribute(one, binder)?),
+        AttributeAction::Alter(one) => AttributeChange::Alter(attribute(one, binder)?),
+        AttributeAction::Drop { name, if_exists } => AttributeChange::Drop {
+            name: name.clone(),
+            if_exists: *if_exists,
+        },
+    })
+}
+
+/// An attribute with its type.
+///
+/// # Errors
+/// Those of types and collations; 42P16 for a type that has no values of its own.
+fn attribute(words: &AttributeWords, binder: &Binder<'_>) -> Result<Attribute, SqlError> {
+    let AttributeWords {
+        name,
+        ty,
+        collation,
+    } = words;
+    let ty = bind_type(ty, &binder.names())?;
+    if ty == Type::Unknown || ty.user_id() == Some(ANONYMOUS) {
+        let message = format!("column \"{name}\" has pseudo-type {}", ty.base_name());
+        return Err(SqlError::new(SqlState(*b"42P16"), message));
+    }
+    if let Some(collation) = collation {
+        binder.collated(expr::Expr::null(ty), collation)?;
+    }
+    Ok(Attribute {
+        name: name.clone(),
+        ty,
+    })
+}
+
+/// The name of a composite type that is to be changed.
+///
+/// # Errors
+/// 42P01 if there is no type of the name, as of its relation.
+fn own_composite(parts: &[String], binder: &Binder<'_>) -> Result<String, SqlError> {
+    own_parts(parts, binder).map_err(|error| match error.state() {
+        SqlState::UNDEFINED_OBJECT => {
+            let message = format!("relation \"{}\" does not exist", parts.join("."));
+            SqlError::new(SqlState::UNDEFINED_TABLE, message)
+        }
+        _ => error,
+    })
 }
 
 /// The type of the system that a name without schema means first.

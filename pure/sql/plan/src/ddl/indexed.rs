@@ -8,7 +8,7 @@ use bind::scope::{ident, object_name};
 use bind::{Binder, Kept, key_name, unsupported};
 use catalog::{Column, ColumnState, Command, Index, IndexColumn, Table, TableAction};
 use expr::Expr;
-use parse::IndexStatement;
+use parse::{IndexStatement, OperatorClass};
 use pg_catalog::names::known_schema;
 use sqlparser::ast;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(super) fn create_index(
     view::refuse(table_name, binder, |name| {
         format!("cannot create index on relation \"{name}\"")
     })?;
-    let before = binder.find_table(table_name)?;
+    let before = binder.find_rows(table_name)?;
     // The table with the columns that the index computes.
     let mut table = (*before).clone();
     let mut called: Vec<String> = Vec::new();
@@ -51,12 +51,7 @@ pub(super) fn create_index(
         columns.push(column);
         called.push(own);
     }
-    for (key, named) in columns.iter().zip(&statement.classes) {
-        class::check_ordered(table.columns[usize::from(key.column)].ty)?;
-        if let Some(named) = named {
-            class::check(binder.cx.database, &table, key.column, named)?;
-        }
-    }
+    let classes = classes(&table, &columns, &statement.classes, binder)?;
     let included = include.iter().map(|name| key_column(&before, &ident(name)));
     let included = included.collect::<Result<Vec<_>, _>>()?;
     let predicate = predicate.as_ref();
@@ -71,6 +66,7 @@ pub(super) fn create_index(
     let index = Index {
         predicate,
         included,
+        classes,
         nulls_equal: *nulls_distinct == Some(false),
         ..index(name, columns, *unique, false)
     };
@@ -84,6 +80,29 @@ pub(super) fn create_index(
     Ok(with_columns(&database.name, &before, index, new))
 }
 
+/// The operator classes of the columns of an index, as the catalog keeps them.
+fn classes(
+    table: &Table,
+    columns: &[IndexColumn],
+    named: &[Option<OperatorClass>],
+    binder: &Binder<'_>,
+) -> Result<Vec<Option<String>>, SqlError> {
+    let mut classes = Vec::with_capacity(columns.len());
+    for (key, named) in columns.iter().zip(named) {
+        let ty = table.columns[usize::from(key.column)].ty;
+        class::check_ordered(ty)?;
+        if let Some(named) = named {
+            class::check(binder.cx.database, table, key.column, named)?;
+        }
+        let own = named.as_ref().map(|named| named.name.clone());
+        classes.push(own.filter(|name| !class::is_default(ty, name)));
+    }
+    if classes.iter().all(Option::is_none) {
+        classes.clear();
+    }
+    Ok(classes)
+}
+
 /// The name that an index is given: it is where its table is.
 fn given_name(name: &ast::ObjectName, binder: &Binder<'_>) -> Result<String, SqlError> {
     match object_name(name).0 {
@@ -95,12 +114,25 @@ fn given_name(name: &ast::ObjectName, binder: &Binder<'_>) -> Result<String, Sql
 /// Refuses other methods than btree, and parameters.
 fn check_method(using: Option<&ast::Ident>, with: &[ast::Expr]) -> Result<(), SqlError> {
     if !with.is_empty() {
-        return Err(unsupported("storage parameters of an index"));
+        return Err(unsupported("a storage parameter of an index").hint("Leave it out."));
     }
     match using.map(ident).filter(|method| method != "btree") {
         None => Ok(()),
-        Some(method) => Err(unsupported(&format!("index method {method}"))
-            .hint("Indexes are of the method btree, which orders whole values.")),
+        Some(method) => {
+            let hint = match method.as_str() {
+                "gin" => {
+                    "Leave the index out: operators such as @>, ? and @? then read all rows of the \
+                     table. For members that are looked up often, make an index on an expression: \
+                     CREATE INDEX ON t ((data->>'key')), and ask for data->>'key' = 'value'."
+                }
+                "gist" | "spgist" => {
+                    "Leave the index out: operators of ranges such as && and @> then read all rows \
+                     of the table. An index of the method btree finds equal ranges."
+                }
+                _ => "Indexes are of the method btree, which orders whole values.",
+            };
+            Err(unsupported(&format!("index method {method}")).hint(hint))
+        }
     }
 }
 
@@ -134,6 +166,7 @@ fn with_columns(database: &str, table: &Table, index: Index, columns: Vec<Column
         after: vec![alter(vec![TableAction::Publish])],
         undo: vec![alter(vec![TableAction::Undo])],
         notices: Vec::new(),
+        temporary: None,
     }
 }
 
@@ -173,10 +206,12 @@ fn index_column(
             }
         }
     };
-    if nulls_first != descending {
-        return Err(unsupported("an index with NULLS in the unusual place"));
-    }
-    Ok((IndexColumn { column, descending }, name))
+    let key = IndexColumn {
+        column,
+        descending,
+        nulls_first,
+    };
+    Ok((key, name))
 }
 
 /// The name of a key that no key before has.

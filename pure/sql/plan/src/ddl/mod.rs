@@ -1,22 +1,32 @@
 //! Schema changes: statements to catalog commands and work over existing rows.
 
+mod absent;
 mod actions;
 mod added;
 mod alter;
 mod class;
 mod default;
 mod deferral;
+mod domains;
 mod enums;
 mod generated;
+mod identity;
 mod indexed;
 mod like;
 mod names;
+mod policies;
+mod rekey;
 mod relations;
+mod retype;
 mod rights;
+mod routines;
 mod schemas;
 mod shown;
+pub(crate) mod stored;
 mod table;
 pub(crate) mod table_as;
+mod temporary;
+mod unique;
 mod view;
 
 use crate::plan::{DdlPlan, Fill};
@@ -27,9 +37,8 @@ use bind::{Binder, unsupported};
 use catalog::{
     Command, Execution, Index, IndexColumn, ProtocolKind, Sequence, Subject, Switching, Table,
 };
-use parse::{Comment, DatabaseOptions, Kind};
+use parse::{Comment, DatabaseOptions, Kind, Lifetime};
 use pg_catalog::names::qualified;
-use pg_catalog::path::Meant;
 use sqlparser::ast::{self, ObjectType, SequenceOptions};
 
 /// Plans a schema change.
@@ -44,7 +53,10 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
         Kind::CreateIndex(statement) => indexed::create_index(statement, binder),
         Kind::CreateDatabase { name, options } => create_database(name, options),
         Kind::CreateView(_) | Kind::DropViews(_) | Kind::RenameView(_) => view::plan(kind, binder),
+        Kind::Stored(statement) => stored::plan(statement, binder),
         Kind::Enum(statement) => enums::plan(statement, binder),
+        Kind::Domain(statement) => domains::plan(statement, binder),
+        Kind::Routine(statement) => routines::plan(statement, binder),
         Kind::AlterDatabase { name, protocol } => alter_database(name, protocol),
         Kind::AlterRelation(altered) => relations::plan(altered, binder),
         Kind::Rights(statement) => {
@@ -54,6 +66,8 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
             };
             Ok(simple(statement.tag, vec![command]))
         }
+        Kind::Absent(absent) => absent::plan(absent, binder),
+        Kind::Policy(statement) => policies::plan(statement, binder),
         Kind::Schema(statement) => schemas::plan(statement, binder),
         Kind::Comment(comment) => Ok(simple("COMMENT", vec![comment_on(comment, binder)?])),
         Kind::DropDatabase { name, if_exists } => drop_database(name, *if_exists, binder),
@@ -96,9 +110,10 @@ fn create_sequence(statement: &ast::Statement, binder: &Binder<'_>) -> Result<Dd
         let words: Vec<&str> = text.split_whitespace().take(2).collect();
         return Err(unsupported(&words.join(" ")));
     };
-    if *temporary {
-        return Err(unsupported("CREATE TEMPORARY SEQUENCE"));
-    }
+    let lifetime = Lifetime {
+        temporary: *temporary,
+        on_commit: None,
+    };
     let owner = match owned_by {
         Some(owner) if !is_none(owner) => Some(relations::owner(owner, binder)?),
         _ => None,
@@ -107,7 +122,8 @@ fn create_sequence(statement: &ast::Statement, binder: &Binder<'_>) -> Result<Dd
         None => Type::Int8,
         Some(ty) => bind::types::bind_type(ty, &binder.names())?,
     };
-    let name = new_name(name, binder)?;
+    let name = temporary::new_name(name, lifetime, binder)?;
+    let temporary = temporary::noted(&name, lifetime)?;
     let sequence = Sequence {
         owned_by: owner,
         ..sequence(name, ty, sequence_options)?
@@ -117,7 +133,10 @@ fn create_sequence(statement: &ast::Statement, binder: &Binder<'_>) -> Result<Dd
         sequence,
         if_not_exists: *if_not_exists,
     };
-    Ok(simple("CREATE SEQUENCE", vec![command]))
+    Ok(DdlPlan {
+        temporary,
+        ..simple("CREATE SEQUENCE", vec![command])
+    })
 }
 
 fn drop_database(name: &str, if_exists: bool, binder: &Binder<'_>) -> Result<DdlPlan, SqlError> {
@@ -147,7 +166,7 @@ fn comment_on(comment: &Comment, binder: &Binder<'_>) -> Result<Command, SqlErro
     Ok(Command::Comment {
         database: database.as_ref().unwrap_or(own).clone(),
         subject: match subject {
-            Subject::Database | Subject::Schema(_) => subject.clone(),
+            Subject::Database | Subject::Schema(_) | Subject::Function(_) => subject.clone(),
             Subject::Relation(kind, name) => {
                 Subject::Relation(kind.clone(), written(name, binder)?)
             }
@@ -157,6 +176,9 @@ fn comment_on(comment: &Comment, binder: &Binder<'_>) -> Result<Command, SqlErro
             Subject::Constraint(table, name) => {
                 Subject::Constraint(written(table, binder)?, name.clone())
             }
+            Subject::Type(kind, name) => {
+                Subject::Type(kind.clone(), domains::commented(kind, name, binder)?)
+            }
         },
         text: text.clone(),
     })
@@ -165,12 +187,6 @@ fn comment_on(comment: &Comment, binder: &Binder<'_>) -> Result<Command, SqlErro
 /// The full name of a relation that is to be changed, as it is written.
 fn written(text: &str, binder: &Binder<'_>) -> Result<String, SqlError> {
     let parts = pg_catalog::names::parts(text)?;
-    if let [name] = parts.as_slice()
-        && let Some(Meant::System(_)) = binder.meant(None, name)
-    {
-        let message = format!("permission denied: \"{name}\" is a system catalog");
-        return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
-    }
     let (schema, name) = qualified(&binder.cx.database.name, parts)?;
     binder.changed_name(schema.as_deref(), &name)
 }
@@ -184,6 +200,7 @@ fn simple(tag: &'static str, before: Vec<Command>) -> DdlPlan {
         after: Vec::new(),
         undo: Vec::new(),
         notices: Vec::new(),
+        temporary: None,
     }
 }
 
@@ -193,14 +210,6 @@ fn own_name(name: &ast::ObjectName, binder: &Binder<'_>) -> Result<String, SqlEr
     check_database(&binder.cx.database.name, name)?;
     let (schema, name) = object_name(name);
     binder.changed_name(schema.as_deref(), &name)
-}
-
-/// The full name of a relation that is to be made.
-fn new_name(name: &ast::ObjectName, binder: &Binder<'_>) -> Result<String, SqlError> {
-    check_reserved(name)?;
-    check_database(&binder.cx.database.name, name)?;
-    let (schema, name) = object_name(name);
-    binder.new_name(schema.as_deref(), &name)
 }
 
 /// Another name for a relation, which stays in its schema.
@@ -227,7 +236,21 @@ fn create_database(name: &str, options: &DatabaseOptions) -> Result<DdlPlan, Sql
         execution,
         if_not_exists: options.if_not_exists,
     };
-    Ok(simple("CREATE DATABASE", vec![command]))
+    let mut commands = vec![command];
+    if let Some(limit) = options.connection_limit.filter(|limit| *limit >= 0) {
+        if options.if_not_exists {
+            return Err(unsupported("IF NOT EXISTS with CONNECTION LIMIT")
+                .hint("Use ALTER DATABASE ... CONNECTION LIMIT."));
+        }
+        commands.push(Command::Rights {
+            database: name.to_string(),
+            change: ::rights::Change::ConnectionLimit {
+                database: name.to_string(),
+                limit,
+            },
+        });
+    }
+    Ok(simple("CREATE DATABASE", commands))
 }
 
 /// Closes the database, brings its rows home, and opens it under the other protocol.
@@ -295,8 +318,11 @@ fn index(name: String, columns: Vec<IndexColumn>, unique: bool, constraint: bool
         slot_columns: Vec::new(),
         predicate: None,
         included: Vec::new(),
+        classes: Vec::new(),
         nulls_equal: false,
         building: false,
+        deferral: catalog::Deferral::Never,
+        of_key: false,
     }
 }
 
@@ -334,6 +360,7 @@ fn build_index(
             if_exists: true,
         }],
         notices: Vec::new(),
+        temporary: None,
     }
 }
 
@@ -349,6 +376,7 @@ fn sequence(name: String, ty: Type, options: &[SequenceOptions]) -> Result<Seque
         }
     };
     let (mut increment, mut start, mut min, mut max) = (1, None, None, None);
+    let mut cycle = false;
     for option in options {
         match option {
             SequenceOptions::IncrementBy(value, _) => increment = integer(value)?,
@@ -357,8 +385,7 @@ fn sequence(name: String, ty: Type, options: &[SequenceOptions]) -> Result<Seque
             SequenceOptions::StartWith(value, _) => start = Some(integer(value)?),
             // Shards draw blocks of numbers whatever the size of the cache.
             SequenceOptions::Cache(_) => {}
-            SequenceOptions::Cycle(no) if *no => {}
-            SequenceOptions::Cycle(_) => return Err(unsupported("a cycling sequence")),
+            SequenceOptions::Cycle(no) => cycle = !no,
         }
     }
     let ascending = increment > 0;
@@ -368,11 +395,13 @@ fn sequence(name: String, ty: Type, options: &[SequenceOptions]) -> Result<Seque
     Ok(Sequence {
         id: IndexId(0),
         name,
+        ty,
         start,
         first: None,
         increment,
         min,
         max,
+        cycle,
         owned_by: None,
     })
 }
@@ -426,6 +455,7 @@ fn drop_objects(
                 database,
                 names,
                 if_exists,
+                cascade,
             }],
         ),
         other => return Err(unsupported(&format!("DROP {other}"))),
@@ -449,6 +479,12 @@ fn there(
         }
     }
     Ok((found, missing))
+}
+
+/// A change IF EXISTS of what is not there, which `error` says.
+fn skipped(tag: &'static str, error: &SqlError) -> DdlPlan {
+    let notice = format!("{}, skipping", error.fields().message);
+    with_notices(simple(tag, Vec::new()), vec![notice])
 }
 
 /// A DROP with what is to be told of it.

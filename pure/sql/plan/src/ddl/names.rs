@@ -47,6 +47,14 @@ pub(super) fn free_name(
     numbered(taken, |label| compose(table, columns, label), label)
 }
 
+/// A free name for a primary key of the table, which has none, or loses the one that it has.
+pub(super) fn free_key_name(database: &Database, table: &Table) -> String {
+    let goes = table.primary_constraint.as_deref();
+    let taken =
+        |name: &str| goes != Some(name) && database.has_relation(&beside(&table.name, name));
+    numbered(taken, |label| compose(&table.name, &[], label), "pkey")
+}
+
 /// A free name among the constraints of a table.
 pub(super) fn constraint_name(table: &Table, columns: &[String], label: &str) -> String {
     let taken = |name: &str| table.has_constraint(name);

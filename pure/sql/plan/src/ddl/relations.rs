@@ -1,6 +1,6 @@
 //! ALTER INDEX and ALTER SEQUENCE.
 
-use super::simple;
+use super::{simple, skipped};
 use crate::plan::DdlPlan;
 use base::full_name::beside;
 use base::{SqlError, SqlState};
@@ -25,19 +25,20 @@ pub(super) fn plan(altered: &AlterRelation, binder: &Binder<'_>) -> Result<DdlPl
     let as_written = name;
     let name = match super::written(name, binder) {
         Err(error) if *if_exists && error.state() == SqlState::INVALID_SCHEMA => {
-            return Ok(simple(tag, Vec::new()));
+            return Ok(skipped(tag, &error));
         }
         other => &other?,
     };
     if let Err(error) = check_kind(owner, (name, as_written), *is_index, change) {
         return match *if_exists && error.state() == SqlState::UNDEFINED_TABLE {
-            true => Ok(simple(tag, Vec::new())),
+            true => Ok(skipped(tag, &error)),
             false => Err(error),
         };
     }
     let (database, name) = (owner.name.clone(), name.clone());
     let name_of = name.clone();
     let command = match change {
+        RelationChange::Nothing => return Ok(simple(tag, Vec::new())),
         RelationChange::Rename(to) if owner.table(&name).is_some() => Command::AlterTable {
             database,
             table: name,
@@ -121,12 +122,21 @@ fn sequence_change(words: &SequenceWords, binder: &Binder<'_>) -> Result<Sequenc
         Some(None) => Some(None),
         Some(Some(parts)) => Some(Some(owner_of(parts, binder)?)),
     };
+    let ty = words.ty.as_ref();
+    let ty = ty.map(|ty| bind::types::bind_type(ty, &binder.names()));
+    let ty = ty.transpose()?;
+    if ty.is_some_and(|ty| !ty.is_integer()) {
+        let message = "sequence type must be smallint, integer, or bigint";
+        return Err(SqlError::new(SqlState::INVALID_PARAMETER, message));
+    }
     Ok(SequenceChange {
+        ty,
         increment: words.increment,
         min: words.min,
         max: words.max,
         start: words.start,
         restart: words.restart,
+        cycle: words.cycle,
         owned_by,
     })
 }

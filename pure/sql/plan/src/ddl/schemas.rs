@@ -4,6 +4,7 @@ use super::enums::own_parts as own_type;
 use super::view::own_parts;
 use super::{simple, with_notices};
 use crate::plan::DdlPlan;
+use base::full_name::{is_temporary, schema_of};
 use base::{SqlError, SqlState};
 use bind::Binder;
 use catalog::{Command, SchemaChange};
@@ -137,15 +138,23 @@ fn moved(statement: &SchemaStatement, binder: &mut Binder<'_>) -> Result<DdlPlan
             });
         }
     };
-    if database.schema(to).is_none() {
-        let message = format!("schema \"{to}\" does not exist");
-        return Err(SqlError::new(SqlState::INVALID_SCHEMA, message));
-    }
-    binder.new_name(Some(to), "")?;
+    check_target(&full, to, binder)?;
     let change = SchemaChange::Move {
         kind,
         name: full,
         to: to.clone(),
     };
     Ok(simple(tag, vec![command(change, binder)]))
+}
+
+/// # Errors
+/// 3F000 for a schema that is not there, 0A000 for one of a session, 42501 for one of the system.
+fn check_target(full: &str, to: &str, binder: &Binder<'_>) -> Result<(), SqlError> {
+    let (from, target) = (schema_of(full), binder.names().schema(to));
+    let mut ends = target.into_iter().chain([from]);
+    if target != Some(from) && ends.any(is_temporary) {
+        let message = "cannot move objects into or out of temporary schemas";
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
+    binder.new_name(Some(to), "").map(|_| ())
 }

@@ -111,15 +111,30 @@ pub(super) fn kept(text: &str, binder: &Binder<'_>) -> String {
             rest = behind;
             continue;
         }
-        let length = match c {
-            '"' => quoted_bytes(rest),
-            c => c.len_utf8(),
-        };
-        let (head, tail) = rest.split_at(length);
+        if c == '"' || c == '_' || c.is_alphabetic() {
+            let (written, behind) = rest.split_at(name_bytes(rest).max(c.len_utf8()));
+            let called = behind.starts_with('(').then(|| function(written, binder));
+            out.push_str(&called.flatten().unwrap_or_else(|| written.into()));
+            rest = behind;
+            continue;
+        }
+        let (head, tail) = rest.split_at(c.len_utf8());
         out.push_str(head);
         rest = tail;
     }
     out
+}
+
+/// A function of users that is called.
+fn function(written: &str, binder: &Binder<'_>) -> Option<String> {
+    let mut parts = pg_catalog::names::parts(written).ok()?;
+    let name = parts.pop()?;
+    let schema = parts.pop();
+    if schema.is_none() && expr::resolve::is_known(&name) {
+        return None;
+    }
+    let all = binder.routines_named(schema.as_deref(), &name);
+    all.first().map(|function| marked(&function.name))
 }
 
 /// Bytes of the text or the name in quotes at the beginning.

@@ -1,8 +1,9 @@
 //! CREATE TABLE.
 
 use super::default::default_text;
-use super::deferral::{check_immediate, deferral};
-use super::{class, generated, index, key_column, like, new_name, sequence, simple};
+use super::deferral::deferral;
+use super::unique::{Key, Unique};
+use super::{class, generated, index, key_column, like, sequence, simple, temporary};
 use crate::plan::DdlPlan;
 use base::full_name;
 use base::{SqlError, SqlState, TableId, Type};
@@ -13,7 +14,6 @@ use catalog::{
     Action, Check, Column, Command, Deferral, ForeignKey, Identity, IndexColumn, Sequence, Table,
     Validity,
 };
-use expr::Expr;
 use expr::resolve::{self, Context};
 use parse::{Marks, TableStatement};
 use sqlparser::ast::{
@@ -25,9 +25,9 @@ use sqlparser::ast::{
 pub(super) struct Definition {
     pub(super) table: Table,
     pub(super) sequences: Vec<Sequence>,
-    /// Primary key: name and columns.
-    pub(super) primary: Option<(String, Vec<String>)>,
-    pub(super) uniques: Vec<(String, Vec<String>)>,
+    /// Primary key.
+    pub(super) primary: Option<Key>,
+    pub(super) uniques: Vec<Unique>,
     pub(super) foreign: Vec<Foreign>,
     pub(super) checks: Vec<(String, ast::Expr)>,
     /// Expressions of generated columns, by their names.
@@ -37,6 +37,20 @@ pub(super) struct Definition {
 }
 
 impl Definition {
+    /// Of a table without anything.
+    fn of(table: Table) -> Definition {
+        Definition {
+            table,
+            sequences: Vec::new(),
+            primary: None,
+            uniques: Vec::new(),
+            foreign: Vec::new(),
+            checks: Vec::new(),
+            generated: Vec::new(),
+            indexes: Vec::new(),
+        }
+    }
+
     /// Adds a sequence that belongs to a column.
     pub(super) fn own(&mut self, sequence: Sequence, column: &str) {
         self.sequences.push(Sequence {
@@ -59,14 +73,27 @@ pub(super) struct Foreign {
 }
 
 /// Makes the columns the primary key of a table.
-fn key_rows_by(table: &mut Table, constraint: String, columns: &[String]) -> Result<(), SqlError> {
-    let keys = key_columns(table, columns)?;
-    table.primary = index(constraint.clone(), keys, true, true);
-    table.primary_constraint = Some(constraint);
-    for key in &table.primary.columns {
+fn key_rows_by(table: &mut Table, key: Key) -> Result<(), SqlError> {
+    let columns = key_columns(table, &key.columns)?;
+    for key in &columns {
         table.columns[usize::from(key.column)].not_null = true;
     }
+    if key.deferral == Deferral::Never {
+        table.primary = index(key.name.clone(), columns, true, true);
+        table.primary_constraint = Some(key.name);
+        return Ok(());
+    }
+    let unique = key.over_numbers();
+    let index = unique.index(table, unique.name.clone())?;
+    table.secondary.push(index);
     Ok(())
+}
+
+/// What is told of storage parameters.
+pub(super) fn without_effect(parameters: &[String]) -> Vec<String> {
+    let told = parameters.iter();
+    told.map(|name| format!("storage parameter \"{name}\" has no effect"))
+        .collect()
 }
 
 pub(super) fn create(
@@ -77,6 +104,8 @@ pub(super) fn create(
         table,
         partition,
         replicated,
+        idle,
+        lifetime,
         marks,
         likes: _,
     } = statement;
@@ -86,17 +115,9 @@ pub(super) fn create(
         columns,
         constraints,
     } = written(table, binder)?;
-    let name = new_name(name, binder)?;
-    let mut definition = Definition {
-        table: empty_table(name.clone(), *replicated),
-        sequences: Vec::new(),
-        primary: None,
-        uniques: Vec::new(),
-        foreign: Vec::new(),
-        checks: Vec::new(),
-        generated: Vec::new(),
-        indexes: Vec::new(),
-    };
+    let name = temporary::new_name(name, *lifetime, binder)?;
+    let temporary = temporary::noted(&name, *lifetime)?;
+    let mut definition = Definition::of(empty_table(name.clone(), *replicated));
     add_columns(&mut definition, columns, statement, binder)?;
     for constraint in constraints {
         add_constraint(&mut definition, constraint, marks, binder)?;
@@ -112,8 +133,8 @@ pub(super) fn create(
         indexes,
     } = definition;
     generated::add(&mut table, &generated, binder)?;
-    if let Some((constraint, columns)) = primary {
-        key_rows_by(&mut table, constraint, &columns)?;
+    if let Some(key) = primary {
+        key_rows_by(&mut table, key)?;
     }
     add_indexes(&mut table, uniques, indexes)?;
     for name in partition {
@@ -131,30 +152,23 @@ pub(super) fn create(
         sequences,
         if_not_exists,
     };
-    Ok(simple("CREATE TABLE", vec![command]))
+    Ok(DdlPlan {
+        temporary,
+        notices: without_effect(idle),
+        ..simple("CREATE TABLE", vec![command])
+    })
 }
 
 fn add_indexes(
     table: &mut Table,
-    uniques: Vec<(String, Vec<String>)>,
+    uniques: Vec<Unique>,
     indexes: Vec<like::LikeIndex>,
 ) -> Result<(), SqlError> {
-    for (constraint, columns) in uniques {
-        table
-            .secondary
-            .push(index(constraint, key_columns(table, &columns)?, true, true));
+    for unique in uniques {
+        let index = unique.index(table, unique.name.clone())?;
+        table.secondary.push(index);
     }
-    for (keys, unique) in indexes {
-        let keys = keys.into_iter().map(|(name, descending)| {
-            let column = key_column(table, &name)?;
-            Ok(IndexColumn { column, descending })
-        });
-        let keys = keys.collect::<Result<Vec<_>, SqlError>>()?;
-        table
-            .secondary
-            .push(index(String::new(), keys, unique, false));
-    }
-    Ok(())
+    like::add_copies(table, indexes)
 }
 
 /// The columns in their order, those of other tables among them.
@@ -258,9 +272,6 @@ fn written<'a>(table: &'a ast::CreateTable, binder: &Binder<'_>) -> Result<Writt
     if query.is_some() {
         return Err(unsupported("CREATE TABLE AS"));
     }
-    if *temporary || on_commit.is_some() || global.is_some() {
-        return Err(unsupported("CREATE TEMPORARY TABLE"));
-    }
     if like.is_some() {
         return Err(unsupported("CREATE TABLE ... LIKE"));
     }
@@ -279,6 +290,8 @@ fn written<'a>(table: &'a ast::CreateTable, binder: &Binder<'_>) -> Result<Writt
     });
     for (there, word) in [
         (*or_replace, "REPLACE"),
+        (*temporary || global.is_some(), "TEMPORARY"),
+        (on_commit.is_some(), "ON"),
         (*external, "EXTERNAL"),
         (*transient, "TRANSIENT"),
         (*volatile, "VOLATILE"),
@@ -366,6 +379,7 @@ pub(super) fn key_columns(table: &Table, names: &[String]) -> Result<Vec<IndexCo
                 Ok(IndexColumn {
                     column,
                     descending: false,
+                    nulls_first: false,
                 })
             }
             Err(_) => {
@@ -376,14 +390,6 @@ pub(super) fn key_columns(table: &Table, names: &[String]) -> Result<Vec<IndexCo
         .collect()
 }
 
-/// NULLs differ from each other in every unique index.
-fn check_nulls(nulls: &NullsDistinctOption) -> Result<(), SqlError> {
-    match nulls {
-        NullsDistinctOption::None | NullsDistinctOption::Distinct => Ok(()),
-        NullsDistinctOption::NotDistinct => Err(unsupported("NULLS NOT DISTINCT")),
-    }
-}
-
 /// Rows are read where no catalog is: names for the oids of `reg...` types would be missing there.
 /// What xid and tid tell of a row, they tell only while it is read.
 pub(super) fn check_storable(name: &str, ty: Type) -> Result<(), SqlError> {
@@ -391,8 +397,8 @@ pub(super) fn check_storable(name: &str, ty: Type) -> Result<(), SqlError> {
         Type::Reg(_) | Type::Xid | Type::Tid => {
             Err(unsupported(&format!("a column of type {}", ty.name())))
         }
-        Type::Unknown => {
-            let message = format!("column \"{name}\" has pseudo-type unknown");
+        Type::Unknown | Type::Composite(base::record::ANONYMOUS) => {
+            let message = format!("column \"{name}\" has pseudo-type {}", ty.base_name());
             Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message))
         }
         _ => Ok(()),
@@ -452,11 +458,10 @@ fn add_option(
             is_primary,
             characteristics,
         } => {
-            check_immediate(characteristics, binder)?;
-            let columns = vec![column.name.clone()];
+            let key = Key::of_column(constraint, column, deferral(characteristics, binder)?);
             match is_primary {
-                true => set_primary(definition, constraint, columns)?,
-                false => definition.uniques.push((constraint, columns)),
+                true => set_primary(definition, key)?,
+                false => definition.uniques.push(key.unique()),
             }
         }
         ColumnOption::ForeignKey {
@@ -479,8 +484,8 @@ fn add_option(
             });
         }
         ColumnOption::Check(check) => definition.checks.push((constraint, check.clone())),
-        ColumnOption::Collation(collation) => {
-            binder.collated(Expr::null(column.ty), collation)?;
+        ColumnOption::Collation(name) => {
+            column.collation = binder.column_collation(column.ty, name)?;
         }
         ColumnOption::Generated {
             generated_as,
@@ -514,14 +519,18 @@ pub(super) fn add_column(
         data_type,
         options,
     } = ast;
-    let name = ident(name);
-    let (ty, serial) = match named_type(data_type, &binder.names())? {
-        NamedType::Plain(ty) => (ty, false),
-        NamedType::Serial(ty) => (ty, true),
+    let nulls_equal = marks.has_equal_nulls(name);
+    let uniques = definition.uniques.len();
+    let name = binder.relation_name(name)?;
+    let (ty, serial, domain) = match named_type(data_type, &binder.names())? {
+        NamedType::Plain(ty) => (ty, false, None),
+        NamedType::Serial(ty) => (ty, true, None),
+        NamedType::Domain(id, ty) => (ty, false, Some(id)),
     };
     check_storable(&name, ty)?;
     let mut column = Column {
         not_null: serial,
+        domain,
         ..Column::new(&name, ty)
     };
     if serial {
@@ -546,29 +555,24 @@ pub(super) fn add_column(
     if definition.generated.iter().any(|(own, _)| *own == name) {
         generated::check_alone(&definition.table.name, &column, serial)?;
     }
+    for unique in &mut definition.uniques[uniques..] {
+        unique.nulls_equal = nulls_equal;
+    }
     definition.table.columns.push(column);
     Ok(())
 }
 
-pub(super) fn set_primary(
-    definition: &mut Definition,
-    name: String,
-    columns: Vec<String>,
-) -> Result<(), SqlError> {
-    if definition.primary.replace((name, columns)).is_some() {
-        let message = format!(
-            "multiple primary keys for table \"{}\" are not allowed",
-            definition.table.name
-        );
-        return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
+pub(super) fn set_primary(definition: &mut Definition, key: Key) -> Result<(), SqlError> {
+    match definition.primary.replace(key) {
+        Some(_) => Err(definition.table.second_key()),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// A table constraint as written: its name, if it has one, and its parts.
 pub(super) enum Constraint {
-    Primary(Option<String>, Vec<String>),
-    Unique(Option<String>, Vec<String>),
+    Primary(Key),
+    Unique(Unique),
     Foreign(Foreign),
     Check(Option<String>, Box<ast::Expr>),
 }
@@ -592,8 +596,11 @@ pub(super) fn constraint_of(
         } => {
             binder.no(index_name.is_some() || index_type.is_some(), "KEY")?;
             binder.no(!index_options.is_empty(), "USING")?;
-            check_immediate(characteristics, binder)?;
-            Constraint::Primary(named(name), idents(columns))
+            Constraint::Primary(Key {
+                name: named(name).unwrap_or_default(),
+                columns: idents(columns),
+                deferral: deferral(characteristics, binder)?,
+            })
         }
         TableConstraint::Unique {
             name,
@@ -608,9 +615,12 @@ pub(super) fn constraint_of(
             let plain = *index_type_display == KeyOrIndexDisplay::None;
             binder.no(index_name.is_some() || !plain, "UNIQUE")?;
             binder.no(index_type.is_some() || !index_options.is_empty(), "USING")?;
-            check_immediate(characteristics, binder)?;
-            check_nulls(nulls_distinct)?;
-            Constraint::Unique(named(name), idents(columns))
+            let deferral = deferral(characteristics, binder)?;
+            let name = named(name).unwrap_or_default();
+            Constraint::Unique(Unique {
+                nulls_equal: matches!(nulls_distinct, NullsDistinctOption::NotDistinct),
+                ..Unique::new(name, idents(columns), deferral)
+            })
         }
         TableConstraint::ForeignKey {
             name,
@@ -645,13 +655,8 @@ fn add_constraint(
     binder: &Binder<'_>,
 ) -> Result<(), SqlError> {
     match constraint_of(constraint, marks, binder)? {
-        Constraint::Primary(name, columns) => {
-            set_primary(definition, name.unwrap_or_default(), columns)?;
-        }
-        Constraint::Unique(name, columns) => {
-            let unique = (name.unwrap_or_default(), columns);
-            definition.uniques.push(unique);
-        }
+        Constraint::Primary(key) => set_primary(definition, key)?,
+        Constraint::Unique(unique) => definition.uniques.push(unique),
         Constraint::Foreign(key) => definition.foreign.push(key),
         Constraint::Check(name, expr) => definition.checks.push((name.unwrap_or_default(), *expr)),
     }

@@ -1,14 +1,14 @@
 //! CREATE VIEW, ALTER VIEW and DROP VIEW.
 
-use super::{simple, there, with_notices};
+use super::{simple, temporary, there, with_notices};
 use crate::plan::DdlPlan;
-use base::full_name::beside;
+use base::full_name::{beside, is_temporary_name, own};
 use base::limits::VIEW_BYTES_MAX;
-use base::{SqlError, SqlState, TableId};
+use base::{OutColumn, SqlError, SqlState, TableId};
 use bind::scope::object_name;
 use bind::{Binder, ViewQuery, query_of, unsupported};
 use catalog::{Command, View, ViewColumn};
-use parse::{Kind, ViewDrop, ViewRename, ViewStatement};
+use parse::{Kind, Lifetime, ViewDrop, ViewRename, ViewStatement};
 use pg_catalog::names::qualified;
 use sqlparser::ast;
 
@@ -24,11 +24,17 @@ pub(super) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
 fn create(statement: &ViewStatement, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlError> {
     let ViewStatement {
         replace,
-        name,
+        temporary,
+        name: parts,
         columns: given,
         query: text,
+        check,
     } = statement;
-    let name = new_parts(name, binder)?;
+    let mut lifetime = Lifetime {
+        temporary: *temporary,
+        on_commit: None,
+    };
+    let mut name = temporary::new_parts(parts, lifetime, binder)?;
     let query = query_of(text).ok_or_else(|| unsupported("this query of a view"))?;
     let ViewQuery {
         bound,
@@ -36,6 +42,18 @@ fn create(statement: &ViewStatement, binder: &mut Binder<'_>) -> Result<DdlPlan,
         uses,
         updatable,
     } = binder.new_view(text, query)?;
+    if let (Some(_), Some(why)) = (check, binder.why_not_updatable(query, updatable)) {
+        let message = "WITH CHECK OPTION is supported only on automatically updatable views";
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint(why));
+    }
+    let mut notices = Vec::new();
+    let mut used = uses.iter();
+    if !is_temporary_name(&name) && used.any(|used| is_temporary_name(&used.relation)) {
+        lifetime.temporary = true;
+        name = temporary::new_parts(parts, lifetime, binder)?;
+        notices.push(format!("view \"{}\" will be a temporary view", own(&name)));
+    }
+    let temporary = temporary::noted(&name, lifetime)?;
     if given.len() > bound.columns.len() {
         let message = "CREATE VIEW specifies more column names than columns";
         return Err(SqlError::new(SqlState::SYNTAX, message));
@@ -45,22 +63,7 @@ fn create(statement: &ViewStatement, binder: &mut Binder<'_>) -> Result<DdlPlan,
         .iter()
         .zip(given)
         .any(|(c, name)| c.name != *name);
-    let mut columns: Vec<ViewColumn> = Vec::with_capacity(bound.columns.len());
-    for (i, column) in bound.columns.into_iter().enumerate() {
-        let name = given.get(i).cloned().unwrap_or(column.name);
-        if columns.iter().any(|other| other.name == name) {
-            let message = format!("column \"{name}\" specified more than once");
-            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
-        }
-        columns.push(ViewColumn {
-            name,
-            ty: column.ty,
-        });
-    }
-    if columns.is_empty() {
-        let message = "view must have at least one column";
-        return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
-    }
+    let columns = named_columns(bound.columns, given)?;
     if text.len() > VIEW_BYTES_MAX {
         let message = format!("the query of a view cannot be longer than {VIEW_BYTES_MAX} bytes");
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT, message));
@@ -73,13 +76,35 @@ fn create(statement: &ViewStatement, binder: &mut Binder<'_>) -> Result<DdlPlan,
         updatable,
         columns,
         uses,
+        check: *check,
     };
     let command = Command::CreateView {
         database: binder.cx.database.name.clone(),
         view,
         replace: *replace,
     };
-    Ok(simple("CREATE VIEW", vec![command]))
+    Ok(DdlPlan {
+        temporary,
+        notices,
+        ..simple("CREATE VIEW", vec![command])
+    })
+}
+
+/// The columns of a query by the names that are given, as far as they are.
+fn named_columns(of_query: Vec<OutColumn>, given: &[String]) -> Result<Vec<ViewColumn>, SqlError> {
+    let mut columns: Vec<ViewColumn> = Vec::with_capacity(of_query.len());
+    for (i, column) in of_query.into_iter().enumerate() {
+        let name = given.get(i).cloned().unwrap_or(column.name);
+        if columns.iter().any(|other| other.name == name) {
+            let message = format!("column \"{name}\" specified more than once");
+            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+        }
+        columns.push(ViewColumn {
+            name,
+            ty: column.ty,
+        });
+    }
+    Ok(columns)
 }
 
 fn drop(statement: &ViewDrop, binder: &Binder<'_>) -> Result<DdlPlan, SqlError> {
@@ -121,10 +146,17 @@ pub(super) fn own_parts(parts: &[String], binder: &Binder<'_>) -> Result<String,
     binder.changed_name(schema.as_deref(), &name)
 }
 
-/// The full name of what is to be made, by its parts.
+/// The full name of a type that is to be made, by its parts.
 pub(super) fn new_parts(parts: &[String], binder: &Binder<'_>) -> Result<String, SqlError> {
     let (schema, name) = qualified(&binder.cx.database.name, parts.to_vec())?;
-    binder.new_name(schema.as_deref(), &name)
+    let full = binder.new_name(schema.as_deref(), &name)?;
+    match is_temporary_name(&full) {
+        false => Ok(full),
+        true => {
+            let error = unsupported("a type in the schema of a session");
+            Err(error.hint("Make it in another schema: it is seen by all sessions."))
+        }
+    }
 }
 
 /// Refuses a view where only a table will do.

@@ -1,17 +1,27 @@
 //! The choice of an index: which conditions become keys, and what a path costs.
 
+use super::columns_of;
 use super::computed::Computed;
-use super::estimate::{CHOSEN_ROWS_MIN, PLANNED_ROWS_MIN, between, entries, share_of_all};
+use super::estimate::{CHOSEN_ROWS_MIN, PLANNED_ROWS_MIN};
+use super::expected::Expected;
+use super::query::conjunction;
+use super::shares::Known;
 use crate::step::{Access, Bound, KeyPart, SlotPart, table_index};
+use crate::text::key_count;
 use base::Type;
 use bind::rel::SortKey;
 use catalog::Table;
-use expr::{Compare, Expr, Func, walk};
+use expr::program::{Body, ProgramPlan};
+use expr::{Compare, Expr, Func, list, walk};
+use statistics::TableValues;
 
-/// Cost of reading a row through a secondary index, in rows read from the primary one.
-const SECONDARY_COST: f64 = 2.0;
 /// Cost of asking all shards instead of one.
 const FAN_OUT_COST: f64 = 20.0;
+
+/// Nodes of conditions that are sent with the keys of a scan at most.
+const SENT_NODES_MAX: u64 = 1 << 18;
+/// Keys that an array is taken to have.
+const KEYS_OF_ARRAY: usize = 100;
 
 /// A way to the rows of a table.
 pub(super) struct Path {
@@ -23,6 +33,9 @@ pub(super) struct Path {
     choice: f64,
     /// Conditions that the keys make certain.
     pub(super) certain: Vec<usize>,
+    /// Conditions that hold for the entries of a secondary index. The row behind an entry may be
+    /// newer than the entry, so they are looked at again where rows are read.
+    pub(super) by_entry: Vec<usize>,
     /// Other constants in the conditions might ask for another index.
     pub(super) by_values: bool,
     /// Conditions that have made `rows` what they are.
@@ -34,11 +47,19 @@ pub(super) struct Path {
 }
 
 impl Path {
+    /// Whether the conditions, sent along with every key, would be too much: they are looked at
+    /// where the rows arrive.
+    pub(super) fn is_too_long_with(&self, conditions: &[Expr]) -> bool {
+        let keys = key_count(&self.access).unwrap_or(KEYS_OF_ARRAY) as u64;
+        let nodes = conditions.iter().map(list::nodes).sum::<u64>();
+        keys > 1 && keys.saturating_mul(nodes) > SENT_NODES_MAX
+    }
+
     /// Share of its rows that pass the conditions that it does not use.
-    pub(super) fn share_of_rest(&self, conditions: &[Expr]) -> f64 {
+    pub(super) fn share_of_rest(&self, conditions: &[Expr], known: Known<'_>) -> f64 {
         let rest = conditions.iter().enumerate();
         let rest = rest.filter(|(i, _)| !self.used.contains(i));
-        share_of_all(rest.map(|(_, condition)| condition))
+        known.share_of_all(rest.map(|(_, condition)| condition))
     }
 }
 
@@ -53,6 +74,8 @@ pub(super) struct Wanted<'w> {
     pub(super) rows: f64,
     /// What its indexes compute.
     pub(super) computed: &'w Computed,
+    /// What is known of its values.
+    pub(super) values: Option<&'w TableValues>,
 }
 
 impl<'w> Wanted<'w> {
@@ -63,6 +86,7 @@ impl<'w> Wanted<'w> {
             limited: false,
             rows,
             computed,
+            values: None,
         }
     }
 }
@@ -105,6 +129,9 @@ struct RowBound {
 
 /// Whether values of both types have one representation and one order in keys.
 pub(super) fn same_kind(a: Type, b: Type) -> bool {
+    if let (Some(a), Some(b)) = (a.element(), b.element()) {
+        return same_kind(a, b);
+    }
     let class = |ty: Type| match ty {
         Type::Bool => 0,
         Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid | Type::Reg(_) | Type::Tid => 1,
@@ -117,12 +144,24 @@ pub(super) fn same_kind(a: Type, b: Type) -> bool {
         Type::Timestamp(_) => 8,
         Type::Timestamptz(_) => 9,
         Type::Uuid => 10,
-        Type::Interval => 11,
+        Type::Interval(_) => 11,
         Type::Jsonb => 13,
         // Only values of the same enum type meet.
         Type::Enum(_) => 14,
         Type::Time(_) => 15,
-        Type::Array(_) | Type::Unknown | Type::Xid | Type::Json => 12,
+        Type::Inet | Type::Cidr => 16,
+        Type::Macaddr => 17,
+        Type::Timetz(_) => 18,
+        Type::Bit(_) | Type::Varbit(_) => 19,
+        // Only those of the same kind meet.
+        Type::Range(_) => 20,
+        Type::Multirange(_) => 21,
+        Type::Array(_)
+        | Type::Composite(_)
+        | Type::Unknown
+        | Type::Xid
+        | Type::Json
+        | Type::JsonPath => 12,
     };
     class(a) == class(b) && class(a) != 12
 }
@@ -572,8 +611,8 @@ struct Price {
 }
 
 impl Price {
-    fn of(&self, rows: f64) -> f64 {
-        let each = if self.secondary { SECONDARY_COST } else { 1.0 };
+    fn of(&self, rows: f64, secondary: f64) -> f64 {
+        let each = if self.secondary { secondary } else { 1.0 };
         let all = rows * each + if self.fans_out { FAN_OUT_COST } else { 0.0 };
         let read = if self.ordered { all * 0.3 } else { all };
         read + f64::from(u8::from(self.secondary))
@@ -599,12 +638,10 @@ fn path(
     let (low, high) = sargs.ends(index, &prefix);
     let used = sargs.used(index, prefix.len(), &certain, same);
     let slot = slot_parts(index, &prefix, &equal);
-    let point = index.unique && prefix.len() == index.columns.len();
-    let (known, ends) = (prefix.len(), (low.is_some(), high.is_some()));
-    let expected = |rows: f64| {
-        let each = entries(rows, index.columns.len(), known, index.unique);
-        between(ends.0, ends.1, (combinations * each).min(rows))
-    };
+    let point = index.is_immediate() && prefix.len() == index.columns.len();
+    let reckoned = Expected::of(index, &prefix, (low.as_ref(), high.as_ref()), wanted.values);
+    let expected = |rows: f64| reckoned.rows(rows, combinations);
+    let secondary = reckoned.secondary_cost();
     let single = prefix.iter().all(|part| matches!(part, KeyPart::One(_)));
     let (in_order, reverse) = match point {
         true => (single && !wanted.order.is_empty(), false),
@@ -618,15 +655,16 @@ fn path(
         && !point
         && wanted.limited
         && (number == 0 || (single && used.len() == conditions));
-    if number != 0 {
-        // Conditions stay with the rows: the entry may be older than the row that is locked.
-        certain.clear();
-    }
+    let by_entry = match number {
+        0 => Vec::new(),
+        _ => core::mem::take(&mut certain),
+    };
     let price = Price {
         secondary: number != 0,
         fans_out: slot.is_none(),
         ordered: ordered || first_rows,
     };
+    let cost = |least: f64| price.of(expected(wanted.rows.max(least) * share), secondary);
     let access = Access {
         index: number,
         prefix,
@@ -641,9 +679,10 @@ fn path(
     Path {
         access,
         rows: expected(wanted.rows * share),
-        cost: price.of(expected(wanted.rows.max(PLANNED_ROWS_MIN) * share)),
-        choice: price.of(expected(wanted.rows.max(CHOSEN_ROWS_MIN) * share)),
+        cost: cost(PLANNED_ROWS_MIN),
+        choice: cost(CHOSEN_ROWS_MIN),
         certain,
+        by_entry,
         by_values: false,
         used,
         ordered: ordered || (first_rows && number != 0),
@@ -706,4 +745,42 @@ fn ordering<'a>(
         reverse = Some(backwards);
     }
     (true, reverse.unwrap_or(false))
+}
+
+/// The program that gives the columns `layout` of the rows that pass, over entries of a secondary
+/// index: these have the columns of the primary key. `None`: others are read.
+pub(super) fn entry_program(
+    table: &Table,
+    layout: &[u32],
+    mut conditions: Vec<Expr>,
+) -> Option<ProgramPlan> {
+    let keys = &table.primary.columns;
+    let place = |column: u32| keys.iter().position(|key| u32::from(key.column) == column);
+    let mut read: Vec<u32> = columns_of(&conditions).into_iter().collect();
+    read.extend(layout);
+    if read.iter().any(|column| place(*column).is_none()) {
+        return None;
+    }
+    let at = |column: u32| place(column).expect("an entry has the column") as u32;
+    let projection = layout.iter().map(|column| {
+        let ty = table.columns[*column as usize].ty;
+        Expr::Column(at(*column), ty)
+    });
+    let projection = projection.collect();
+    for condition in &mut conditions {
+        walk::map(condition, &mut |node| {
+            if let Expr::Column(column, _) = node {
+                *column = at(*column);
+            }
+        });
+    }
+    let filter = conjunction(conditions);
+    Some(ProgramPlan::new(Body::Rows { filter, projection }))
+}
+
+/// The conditions but those that entries make certain.
+pub(super) fn without(conditions: &[Expr], certain: &[usize]) -> Vec<Expr> {
+    let left = conditions.iter().enumerate();
+    let left = left.filter(|(number, _)| !certain.contains(number));
+    left.map(|(_, condition)| condition.clone()).collect()
 }

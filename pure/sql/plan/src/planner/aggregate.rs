@@ -198,7 +198,7 @@ fn partial_scan(step: &mut Step, group: &[Expr], aggregates: &[Aggregate]) -> bo
     };
     let plain = scan.lock.is_none()
         && scan.limit.is_none()
-        && scan.access.index == 0
+        && scan.is_direct()
         && !scan.access.point
         && group.iter().all(pushable)
         && aggregates.iter().all(|aggregate| {

@@ -43,7 +43,11 @@ pub(super) fn check(rel: &Rel) -> Result<(), SqlError> {
         all(&exprs[..reached])
     };
     match rel {
-        Rel::Filter { input, conditions } => {
+        Rel::Filter {
+            input,
+            conditions,
+            secure: _,
+        } => {
             conjuncts(conditions)?;
             match input.as_ref() {
                 Rel::Join { .. } => check(input),

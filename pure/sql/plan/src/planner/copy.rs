@@ -7,7 +7,7 @@ use crate::step::{Action, CopyFromPlan, CopyToPlan, StepOp};
 use base::{ArrayKind, SqlError, SqlState, Type};
 use bind::rel::Rel;
 use bind::{Binder, BoundQuery};
-use catalog::Table;
+use catalog::{PolicyCommand, Table};
 use expr::resolve::{self, Context};
 use expr::{Expr, walk};
 use parse::copy::{CopyOptions, Direction, Format};
@@ -51,12 +51,8 @@ impl Plan {
 
 fn column_positions(table: &Table, names: &[String]) -> Result<Vec<u16>, SqlError> {
     if names.is_empty() {
-        let visible = table
-            .columns
-            .iter()
-            .enumerate()
-            .filter(|(_, column)| !column.hidden && column.generated.is_none());
-        return Ok(visible.map(|(i, _)| i as u16).collect());
+        let written = |at: &u16| table.column_at(*at).generated.is_none();
+        return Ok(table.shown().into_iter().filter(written).collect());
     }
     let mut found = Vec::new();
     for name in names {
@@ -82,12 +78,26 @@ fn column_positions(table: &Table, names: &[String]) -> Result<Vec<u16>, SqlErro
     Ok(found)
 }
 
+/// # Errors
+/// 0A000 for rows in the binary format: their fields are the catalog's.
+fn check_rows(ty: Type, format: Format) -> Result<(), SqlError> {
+    let is_row = matches!(ty.element().unwrap_or(ty), Type::Composite(_));
+    match is_row && format == Format::Binary {
+        true => Err(
+            bind::unsupported("COPY of composite types in binary format")
+                .hint("Use the text or CSV format."),
+        ),
+        false => Ok(()),
+    }
+}
+
 /// A value as COPY writes it: labels of enums, and in text the names that the oids of `reg...`
 /// types stand for.
 fn named_value(value: Expr, format: Format) -> Result<Expr, SqlError> {
     let ty = value.ty();
+    check_rows(ty, format)?;
     let named =
-        ty.enum_id().is_some() || format != Format::Binary && !pg_catalog::output::is_plain(ty);
+        ty.user_id().is_some() || format != Format::Binary && !pg_catalog::output::is_plain(ty);
     let to = match ty.element() {
         Some(_) if format == Format::Binary => Type::Array(ArrayKind::Text),
         _ => Type::Text,
@@ -125,6 +135,8 @@ fn copy_from(
     places: Vec<u16>,
     options: CopyOptions,
 ) -> Result<Action, SqlError> {
+    let mut types = places.iter().map(|place| table.column_at(*place).ty);
+    types.try_for_each(|ty| check_rows(ty, options.format))?;
     let writers = planner.writers(table, Purpose::Insert)?;
     let mut row = Vec::new();
     for (i, column) in table.columns.iter().enumerate() {
@@ -167,11 +179,15 @@ fn copy_to(
         (column.name.clone(), column.ty)
     });
     let mut columns: Vec<(String, Type)> = columns.collect();
-    let mut rel = Rel::Table {
+    let rel = Rel::Table {
         table: table.clone(),
         lock: None,
     };
-    if columns.iter().any(|(_, ty)| ty.enum_id().is_some()) {
+    let rel = planner
+        .binder
+        .guarded(table, rel, &[PolicyCommand::Select])?;
+    let mut rel = planner.settled(rel);
+    if columns.iter().any(|(_, ty)| ty.user_id().is_some()) {
         let mut values = Vec::with_capacity(columns.len());
         for ((_, ty), place) in columns.iter_mut().zip(&wanted) {
             let value = named_value(Expr::Column(*place, *ty), options.format)?;
@@ -219,9 +235,12 @@ pub(super) fn plan(copy: &CopyStatement, binder: &mut Binder<'_>) -> Result<Plan
         } => {
             let table = in_known_schema(binder.cx.database, name.clone())
                 .and_then(|(schema, name)| {
+                    if binder.stored(schema.as_deref(), &name).is_some() {
+                        return Err(of_view(("materialized view", &name), direction));
+                    }
                     let view = binder.find_view(schema.as_deref(), &name);
                     view.map_or(Ok((schema, name)), |view| {
-                        Err(of_view(&view.name, direction))
+                        Err(of_view(("view", &view.name), direction))
                     })
                 })
                 .and_then(|(schema, name)| binder.find_table_named(schema.as_deref(), &name))
@@ -233,6 +252,11 @@ pub(super) fn plan(copy: &CopyStatement, binder: &mut Binder<'_>) -> Result<Plan
             };
             binder.need_table(&table, wanted);
             binder.need_columns(&table, wanted, &places);
+            if direction == Direction::From && binder.is_guarded(&table)? {
+                let message = "COPY FROM not supported with row-level security";
+                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+                    .hint("Use INSERT statements instead."));
+            }
             let mut planner = Planner::new(binder);
             let action = match direction {
                 Direction::From => copy_from(&mut planner, &table, places, options)?,
@@ -245,7 +269,7 @@ pub(super) fn plan(copy: &CopyStatement, binder: &mut Binder<'_>) -> Result<Plan
     }
 }
 
-fn of_view(name: &str, direction: Direction) -> SqlError {
+fn of_view((kind, name): (&str, &str), direction: Direction) -> SqlError {
     let (side, hint) = match direction {
         Direction::From => (
             "to",
@@ -253,6 +277,10 @@ fn of_view(name: &str, direction: Direction) -> SqlError {
         ),
         Direction::To => ("from", "Try the COPY (SELECT ...) TO variant."),
     };
-    let message = format!("cannot copy {side} view \"{name}\"");
-    SqlError::new(SqlState::WRONG_OBJECT_TYPE, message).hint(hint)
+    let message = format!("cannot copy {side} {kind} \"{name}\"");
+    let error = SqlError::new(SqlState::WRONG_OBJECT_TYPE, message);
+    match (kind, direction) {
+        ("materialized view", Direction::From) => error,
+        _ => error.hint(hint),
+    }
 }

@@ -1,45 +1,21 @@
 //! Joins: the order of inner joins, key lookups against hash joins, semi joins from subqueries.
 
-use super::access::{self, Path, Place, Wanted};
-use super::computed::Computed;
-use super::estimate::{UNKNOWN_ROWS, share_of_all};
-use super::few::{limit_of, picks, step_picks};
+use super::access::{self, Path, Place};
+use super::estimate::share_of_all;
+use super::few::step_picks;
+use super::item::Item;
 use super::normal::{contradict, derive_constants, derived, split, split_all};
 use super::order::{Joined, Order};
 use super::query::{Need, Planned, Wish, conjunction, pushable, rows_program};
-use super::{Planner, columns_of, remap};
+use super::secured::is_leakproof;
+use super::size::grown_by;
+use super::{Planner, columns_of, remap, search};
 use crate::step::{Access, Bound, KeyPart, Scan, SlotPart, Step, StepOp};
 use base::SqlError;
 use bind::rel::{Binds, JoinKind, Rel};
 use catalog::Table;
+use expr::program::ProgramPlan;
 use expr::{Compare, Expr, Func, walk};
-use std::rc::Rc;
-use std::sync::Arc;
-use txn::LockMode;
-
-/// Cost of one key lookup, in rows scanned.
-pub(super) const LOOKUP_COST: f64 = 3.0;
-
-/// One input of a set of inner joins; its columns start at `place.first` of the whole row.
-pub(super) struct Item {
-    rel: Option<Rel>,
-    pub(super) place: Place,
-    /// The table and its lock, if it is one that can be looked up.
-    pub(super) table: Option<(Arc<Table>, Option<LockMode>)>,
-    /// Rows of that table.
-    pub(super) table_rows: f64,
-    /// What the indexes of that table compute.
-    pub(super) computed: Rc<Computed>,
-    /// Conditions on this item alone, in its own numbering.
-    pub(super) own: Vec<Expr>,
-}
-
-impl Item {
-    /// Whether it is a query whose rows are picked among those that are not locked.
-    pub(super) fn picks(&self) -> bool {
-        self.rel.as_ref().is_some_and(picks)
-    }
-}
 
 /// Moves the columns of an expression down by `by`.
 fn lower(expr: &mut Expr, by: u32) {
@@ -102,6 +78,10 @@ impl Planner<'_, '_> {
             self.binder.by_rows = true;
             item.table_rows = self.rows_of(table);
             item.computed = self.computed_of(table);
+            item.values = self.values_of(table);
+        }
+        if let Some(rel) = &item.rel {
+            item.rel_rows = self.rows_of_rel(rel);
         }
     }
 
@@ -183,18 +163,19 @@ impl Planner<'_, '_> {
             each,
             filter,
             mut after,
+            entries,
             residual,
         } = found;
-        let mut columns: Vec<u32> = need.range(place.columns()).copied().collect();
-        columns.extend(columns_of(&after).range(place.columns()));
-        columns.sort_unstable();
-        columns.dedup();
-        let local: Vec<u32> = columns.iter().map(|c| c - place.first).collect();
+        let entries = entries.filter(|_| lock.is_none());
+        let (program, entries) = lookup_program(table, (need, place), filter, &mut after, entries);
+        let local = looked_up(need, &after, place);
+        let columns = local.iter().map(|column| column + place.first);
         self.binder.by_values |= path.by_values;
         let mut access = path.access;
         each_access_expr(&mut access, &mut |expr| remap(expr, &left.layout));
         let scan = Scan {
-            program: rows_program(table, &local, filter),
+            program,
+            entries,
             width: local.len() as u32,
             access,
             lock: *lock,
@@ -207,7 +188,7 @@ impl Planner<'_, '_> {
         };
         let mut layout = left.layout;
         let left_width = layout.len();
-        layout.extend(&columns);
+        layout.extend(columns);
         after
             .iter_mut()
             .for_each(|condition| remap(condition, &layout));
@@ -306,7 +287,10 @@ impl Planner<'_, '_> {
         let mut inputs = need.clone();
         inputs.extend(columns_of(&shared));
         inputs.extend(columns_of(&above));
-        let mut order = Order::new(&items, shared);
+        let found = search::sequence(&items, &shared);
+        let (sequence, compared) = found.unzip();
+        self.binder.work += compared.unwrap_or(0);
+        let mut order = Order::new(&items, shared, sequence);
         let first = order.first();
         let mut current = self.item(&mut items[first], &inputs)?;
         let mut known = Joined::new(&items);
@@ -314,6 +298,7 @@ impl Planner<'_, '_> {
         order.join(first, &known);
         while let Some(number) = order.next(current.step.rows, &items, &known) {
             let on = order.take_conditions(number);
+            let rows = grown_by(current.step.rows, number, &on, &items);
             let own_pushable = items[number].own.iter().all(pushable);
             let lookup = match own_pushable {
                 true => lookup_path(JoinKind::Inner, &current, &items[number], &on),
@@ -334,6 +319,7 @@ impl Planner<'_, '_> {
                     }
                 }
             };
+            current.step.rows = rows;
             known.add(number);
             order.join(number, &known);
         }
@@ -518,7 +504,13 @@ fn exchange(
 fn right_item(right: &Rel, conditions: &[Expr], left_width: u32) -> Option<Item> {
     let mut own = conditions.to_vec();
     let right = match right {
-        Rel::Filter { input, conditions } => {
+        // What may fail must not be computed of rows that policies hide.
+        Rel::Filter { secure: true, .. } if !own.iter().all(is_leakproof) => return None,
+        Rel::Filter {
+            input,
+            conditions,
+            secure: _,
+        } => {
             conditions.iter().for_each(|c| split(c.clone(), &mut own));
             input.as_ref()
         }
@@ -531,14 +523,7 @@ fn right_item(right: &Rel, conditions: &[Expr], left_width: u32) -> Option<Item>
         first: left_width,
         width: table.columns.len() as u32,
     };
-    Some(Item {
-        rel: None,
-        place,
-        table: Some((table.clone(), *lock)),
-        table_rows: UNKNOWN_ROWS,
-        computed: Rc::default(),
-        own,
-    })
+    Some(Item::of_table((table.clone(), *lock), place, own))
 }
 
 /// Inputs and conditions of nested inner joins. Columns of the whole row are numbered as they were.
@@ -560,7 +545,18 @@ fn flatten(rel: Rel, first: u32, items: &mut Vec<Item>, conditions: &mut Vec<Exp
         }
         Rel::Filter {
             input,
+            conditions: own,
+            secure: true,
+        } if matches!(*input, Rel::Table { .. }) => {
+            flatten(*input, first, items, conditions);
+            let item = items.last_mut().expect("a table is an item");
+            own.into_iter().for_each(|it| split(it, &mut item.own));
+            item.secure = true;
+        }
+        Rel::Filter {
+            input,
             conditions: more,
+            secure: false,
         } => {
             for mut condition in more {
                 raise(&mut condition, first);
@@ -573,14 +569,7 @@ fn flatten(rel: Rel, first: u32, items: &mut Vec<Item>, conditions: &mut Vec<Exp
                 first,
                 width: table.columns.len() as u32,
             };
-            items.push(Item {
-                rel: None,
-                place,
-                table: Some((table, lock)),
-                table_rows: UNKNOWN_ROWS,
-                computed: Rc::default(),
-                own: Vec::new(),
-            });
+            items.push(Item::of_table((table, lock), place, Vec::new()));
         }
         // A row of no columns joins with everything and changes nothing.
         other => {
@@ -588,35 +577,8 @@ fn flatten(rel: Rel, first: u32, items: &mut Vec<Item>, conditions: &mut Vec<Exp
                 first,
                 width: other.width(),
             };
-            items.push(Item {
-                rel: Some(other),
-                place,
-                table: None,
-                table_rows: 0.0,
-                computed: Rc::default(),
-                own: Vec::new(),
-            });
+            items.push(Item::of_rel(other, place));
         }
-    }
-}
-
-/// Rows of an item by itself, about.
-pub(super) fn item_rows(item: &Item) -> f64 {
-    match (&item.table, &item.rel) {
-        (Some((table, _)), _) => {
-            let place = Place {
-                first: 0,
-                ..item.place
-            };
-            let wanted = Wanted::any(item.table_rows, &item.computed);
-            let path = access::best(table, place, &item.own, &|_| false, wanted);
-            path.rows * path.share_of_rest(&item.own)
-        }
-        (None, Some(Rel::One)) => 1.0,
-        (None, Some(Rel::Values { rows, .. })) => rows.len() as f64,
-        (None, Some(Rel::Virtual(_) | Rel::Function { .. })) => 100.0,
-        (None, Some(rel)) => limit_of(rel).unwrap_or(1000.0),
-        (None, None) => 1000.0,
     }
 }
 
@@ -637,6 +599,10 @@ fn dealt(items: &mut [Item], conditions: Vec<Expr>) -> (Vec<Expr>, Vec<Expr>) {
         let owners = owners(items, &columns);
         if let [only] = owners.as_slice() {
             let item = &mut items[*only];
+            if item.secure && !is_leakproof(&condition) {
+                above.push(condition);
+                continue;
+            }
             let mut condition = condition;
             lower(&mut condition, item.place.first);
             item.own.push(condition);
@@ -645,7 +611,9 @@ fn dealt(items: &mut [Item], conditions: Vec<Expr>) -> (Vec<Expr>, Vec<Expr>) {
         for owner in owners {
             let item = &mut items[owner];
             let place = item.place;
-            if let Some(mut own) = derived(&condition, &|column| place.has(column)) {
+            if let Some(mut own) = derived(&condition, &|column| place.has(column))
+                && (!item.secure || is_leakproof(&own))
+            {
                 lower(&mut own, place.first);
                 item.own.push(own);
             }
@@ -676,6 +644,8 @@ struct LookupPath {
     filter: Vec<Expr>,
     /// Conditions on both that are no keys.
     after: Vec<Expr>,
+    /// The same two, if the entries of a secondary index are read alone.
+    entries: Option<(Vec<Expr>, Vec<Expr>)>,
     /// Conditions that read neither.
     residual: Vec<Expr>,
 }
@@ -687,7 +657,7 @@ fn lookup_path(kind: JoinKind, left: &Planned, item: &Item, on: &[Expr]) -> Opti
     let mut own: Vec<Expr> = item.own.clone();
     own.iter_mut()
         .for_each(|condition| raise(condition, place.first));
-    let wanted = Wanted::any(item.table_rows, &item.computed);
+    let wanted = item.wanted();
     let alone = access::best(table, place, &own, &|_| false, wanted);
     let known = |column: u32| left.layout.contains(&column);
     let own_count = own.len();
@@ -706,32 +676,67 @@ fn lookup_path(kind: JoinKind, left: &Planned, item: &Item, on: &[Expr]) -> Opti
         KeyPart::List(values) => values.iter().any(dependent),
         KeyPart::Row(_) => path.access.rows.iter().flatten().any(dependent),
     });
-    let per_row = LOOKUP_COST + path.cost;
+    let per_row = item.lookup_cost(&path);
     let picked = kind == JoinKind::Inner && lock.is_some() && step_picks(&left.step);
     if !keyed || !picked && left.step.rows * per_row > alone.cost + 50.0 {
         return None;
     }
-    let each = path.rows * path.share_of_rest(&conditions);
+    let each = path.rows * path.share_of_rest(&conditions, item.known(place));
     // The program sees only the table's own conditions.
-    let (mut filter, mut after) = (Vec::new(), Vec::new());
-    for (i, mut condition) in conditions.into_iter().enumerate() {
-        if path.certain.contains(&i) {
-            continue;
+    let parts = |certain: &[usize]| {
+        let (mut filter, mut after) = (Vec::new(), Vec::new());
+        for (i, condition) in conditions.iter().enumerate() {
+            if certain.contains(&i) {
+                continue;
+            }
+            let mut condition = condition.clone();
+            if i < own_count {
+                lower(&mut condition, place.first);
+                filter.push(condition);
+            } else {
+                after.push(condition);
+            }
         }
-        if i < own_count {
-            lower(&mut condition, place.first);
-            filter.push(condition);
-        } else {
-            after.push(condition);
-        }
-    }
+        (filter, after)
+    };
+    let (filter, after) = parts(&path.certain);
+    let entries = (path.access.index > 0).then(|| parts(&path.by_entry));
     Some(LookupPath {
         path,
         each,
         filter,
         after,
+        entries,
         residual,
     })
+}
+
+/// The program of a lookup, and whether it is over entries alone: then fewer conditions are left
+/// to be looked at `after` it.
+fn lookup_program(
+    table: &Table,
+    (need, place): (&Need, Place),
+    filter: Vec<Expr>,
+    after: &mut Vec<Expr>,
+    entries: Option<(Vec<Expr>, Vec<Expr>)>,
+) -> (ProgramPlan, bool) {
+    if let Some((own, both)) = entries {
+        let local = looked_up(need, &both, place);
+        if let Some(program) = access::entry_program(table, &local, own) {
+            *after = both;
+            return (program, true);
+        }
+    }
+    let local = looked_up(need, after, place);
+    (rows_program(table, &local, filter), false)
+}
+
+/// The columns of a table that is looked up, in its own numbering: those that are needed, and those
+/// that conditions read.
+fn looked_up(need: &Need, after: &[Expr], place: Place) -> Vec<u32> {
+    let mut columns: Need = need.range(place.columns()).copied().collect();
+    columns.extend(columns_of(after).range(place.columns()));
+    columns.into_iter().map(|c| c - place.first).collect()
 }
 
 /// Visits the key expressions of an access.

@@ -4,6 +4,7 @@
 use super::access::is_repeatable;
 use super::normal::split;
 use super::query::{Need, Planned, Wish, conjunction, pushable, rows_program};
+use super::secured::is_leakproof;
 use super::{Planner, columns_of, remap};
 use crate::step::{Access, Scan, Step, StepOp};
 use base::{Datum, SqlError, Type};
@@ -35,8 +36,13 @@ impl Parts {
         while let Rel::Filter {
             input: inner,
             conditions: more,
+            secure,
         } = *input
         {
+            if secure && !conditions.iter().all(is_leakproof) {
+                let what = "conditions that may fail on a table with row-level security";
+                return Err(refusal(words, what));
+            }
             more.into_iter()
                 .for_each(|condition| split(condition, &mut conditions));
             input = inner;
@@ -132,6 +138,7 @@ impl Planner<'_, '_> {
             candidates: false,
             gate: None,
             merges: false,
+            entries: false,
             limit,
             table: parts.table,
         };

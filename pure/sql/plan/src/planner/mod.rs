@@ -6,8 +6,11 @@ mod computed;
 mod constant;
 mod copy;
 mod estimate;
+mod expected;
 mod few;
 mod fill;
+mod grouped;
+mod item;
 mod join;
 mod locked;
 mod named;
@@ -16,8 +19,14 @@ mod order;
 mod parts;
 mod point;
 mod query;
+pub(crate) mod routine;
+mod search;
+mod secured;
 mod semi;
 mod set;
+mod shares;
+mod size;
+mod upkeep;
 mod window;
 mod write;
 
@@ -31,18 +40,16 @@ use computed::Computed;
 use expr::{Expr, walk};
 use parse::session::SessionCommand;
 use parse::show::Show;
-use parse::{ExplainOptions, InsertWords, Kind, LONG_BYTES, Named, ShowWhat, Statement};
-use pg_catalog::names::{known_schema, qualified};
-use pg_catalog::path::Meant;
+use parse::{ExplainOptions, InsertWords, Kind, LONG_BYTES, ShowWhat, Statement};
 use query::Need;
-use rights::Privileges;
 
 pub use copy::CopyShape;
 pub use fill::{DefaultValues, default_values, generated_values};
 use sqlparser::ast;
+use statistics::TableValues;
 use std::rc::Rc;
 use std::sync::Arc;
-pub use write::{KeyCheck, KeyRows, constraint_writer, key_check};
+pub use write::{KeyCheck, constraint_writer, key_check};
 
 /// Binds and plans one statement.
 ///
@@ -60,10 +67,33 @@ pub fn plan(statement: &Statement, cx: &PlanCx<'_>) -> Result<Arc<Plan>, SqlErro
         names.shown_error(cx.database.named_error(error))
     })?;
     binder.settle_needs();
+    if !binder.reordered.is_empty() {
+        planned.columns = as_shown(&planned.columns, &binder.reordered);
+    }
+    planned.alone = statement.alone();
     planned.zone = binder.zone;
     planned.path = cx.path.into();
+    planned.viewer = cx.viewer;
     planned.needs = binder.needs;
     Ok(Arc::new(planned))
+}
+
+/// Columns of results with the numbers that the catalog shows.
+fn as_shown(columns: &[OutColumn], reordered: &[Arc<Table>]) -> Arc<[OutColumn]> {
+    let shown = columns.iter().map(|column| {
+        let mut tables = reordered.iter();
+        let table = tables.find(|table| table.id.0 == column.table);
+        let place = usize::try_from(column.attribute - 1);
+        let attribute = match (table, place) {
+            (Some(table), Ok(place)) => table.shown_at(place) as i16 + 1,
+            _ => column.attribute,
+        };
+        OutColumn {
+            attribute,
+            ..column.clone()
+        }
+    });
+    shown.collect()
 }
 
 /// A plan of a statement without parameters and result.
@@ -74,8 +104,8 @@ fn plain(binder: &Binder<'_>, kind: PlanKind) -> Plan {
 fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
     Ok(match statement.kind() {
         Kind::Session(command) => plain(binder, PlanKind::Session(command.clone())),
-        Kind::Nothing(tag) => maintenance(tag, &[], binder)?,
-        Kind::Maintenance(tag, named) => maintenance(tag, named, binder)?,
+        Kind::Nothing(tag) => nothing(tag, binder),
+        kind @ (Kind::Lock(_) | Kind::Upkeep(_) | Kind::Reindex(_)) => upkeep::plan(kind, binder)?,
         Kind::Constraints(set) => plain(binder, PlanKind::Constraints(binder.constraints(set)?)),
         Kind::Show(what) => show(what, binder)?,
         Kind::Prepare {
@@ -94,10 +124,8 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
             plain(binder, PlanKind::Session(command))
         }
         Kind::Execute { name, args } => {
-            let command = SessionCommand::Execute {
-                name: name.clone(),
-                args: constants(args, binder)?,
-            };
+            let (name, args) = (name.clone(), constants(args, binder)?);
+            let command = SessionCommand::Execute { name, args };
             plain(binder, PlanKind::Session(command))
         }
         Kind::Explain { options, statement } => explain(statement, *options, binder)?,
@@ -108,6 +136,8 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
         | Kind::AlterRelation(_)
         | Kind::Comment(_)
         | Kind::Rights(_)
+        | Kind::Policy(_)
+        | Kind::Absent(_)
         | Kind::Schema(_)
         | Kind::CreateTable(_)
         | Kind::AlterTable(_)
@@ -115,10 +145,16 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
         | Kind::RenameView(_)
         | Kind::DropViews(_)
         | Kind::Enum(_)
+        | Kind::Domain(_)
+        | Kind::Routine(_)
         | Kind::CreateIndex(_) => schema_change(statement, binder)?,
+        Kind::Call(function) => routine::call(function, binder)?,
+        Kind::Stored(stored) => match crate::ddl::stored::refresh(stored, binder)? {
+            Some(kind) => plain(binder, kind),
+            None => schema_change(statement, binder)?,
+        },
         Kind::CreateTableAs(statement) => {
-            let kind = crate::ddl::table_as::plan(statement, binder)?;
-            changes(kind, binder)
+            changes(crate::ddl::table_as::plan(statement, binder)?, binder)
         }
         Kind::Insert(ast, words) => match ast.as_ref() {
             ast::Statement::Insert(insert) => write::insert(insert, words, binder)?,
@@ -149,19 +185,12 @@ fn changes(kind: PlanKind, binder: &mut Binder<'_>) -> Plan {
     plain(binder, kind)
 }
 
-/// What is checked, and does nothing.
-fn maintenance(
-    tag: &'static str,
-    named: &[Named],
-    binder: &mut Binder<'_>,
-) -> Result<Plan, SqlError> {
+/// What does nothing.
+fn nothing(tag: &'static str, binder: &mut Binder<'_>) -> Plan {
     if tag == "CHECKPOINT" {
         binder.need_superuser("must be superuser to do CHECKPOINT");
     }
-    for named in named {
-        check_named(named, tag == "LOCK TABLE", binder)?;
-    }
-    Ok(plain(binder, PlanKind::Nothing(tag)))
+    plain(binder, PlanKind::Nothing(tag))
 }
 
 /// Plans a statement over rows; `None` for other statements.
@@ -316,17 +345,25 @@ fn run_plan(
         catalog_version: version,
         writes,
         locks: binder.locks,
+        locked: binder.locked.as_slice().into(),
         reads,
         zone: Box::default(),
         path: Box::default(),
+        objects: binder.objects,
+        alone: None,
         work: binder.work,
         by_rows: binder.by_rows,
+        reads_session: binder.reads_session,
         by_values: binder.by_values,
         needs: rights::Needs::default(),
+        viewer: rights::Viewer::default(),
     })
 }
 
 fn query_plan(query: &ast::Query, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
+    if let Some(call) = binder.run_by(query)? {
+        return routine::run(call, false, binder);
+    }
     let bound = binder.query(query)?;
     finished_query(bound, binder)
 }
@@ -369,6 +406,9 @@ fn explain(
             "EXPLAIN of this kind of statement is not supported",
         ));
     };
+    if matches!(run.action, Action::Routine(_)) {
+        return Err(routine::not_explained());
+    }
     let steps = run.steps;
     let types = inner.params.clone().into();
     let outer = Run {
@@ -391,45 +431,13 @@ fn explain(
         returns_rows: true,
         writes: inner.writes && analyze,
         locks: inner.locks && analyze,
+        locked: match analyze {
+            true => inner.locked,
+            false => Box::default(),
+        },
         reads,
         ..inner
     })
-}
-
-/// Whether what VACUUM and the like name exists.
-///
-/// # Errors
-/// 42P01, 3F000, 0A000 for another database, 42703 and 42701 for columns.
-fn check_named(named: &Named, locks: bool, binder: &mut Binder<'_>) -> Result<(), SqlError> {
-    let (schema, name) = qualified(&binder.cx.database.name, named.table.clone())?;
-    known_schema(binder.cx.database, schema.as_deref())?;
-    if let Some(Meant::System(_)) = binder.meant(schema.as_deref(), &name) {
-        return Ok(());
-    }
-    if let Some(view) = binder.find_view(schema.as_deref(), &name) {
-        if locks {
-            binder.need_view(&view, Privileges::SELECT);
-        }
-        return Ok(());
-    }
-    let table = binder.find_table_named(schema.as_deref(), &name)?;
-    if locks {
-        binder.need_table(&table, Privileges::SELECT);
-    }
-    for (i, column) in named.columns.iter().enumerate() {
-        let found = table
-            .columns
-            .iter()
-            .any(|known| !known.hidden && known.name == *column);
-        let (state, what) = match (found, named.columns[..i].contains(column)) {
-            (true, false) => continue,
-            (true, true) => (SqlState::DUPLICATE_COLUMN, "appears more than once"),
-            (false, _) => (SqlState::UNDEFINED_COLUMN, "does not exist"),
-        };
-        let message = format!("column \"{column}\" of relation \"{name}\" {what}");
-        return Err(SqlError::new(state, message));
-    }
-    Ok(())
 }
 
 /// Plans relations; numbers the steps.
@@ -473,6 +481,11 @@ impl<'b, 'a> Planner<'b, 'a> {
     pub(super) fn rows_of(&self, table: &Table) -> f64 {
         let known = (self.binder.cx.rows)(table.id);
         known.map_or(estimate::UNKNOWN_ROWS, |rows| rows as f64)
+    }
+
+    /// What is known of the values of a table.
+    pub(super) fn values_of(&self, table: &Table) -> Option<Arc<TableValues>> {
+        (self.binder.cx.values)(table.id)
     }
 
     /// The relation with all parameter types known and constants computed.

@@ -3,9 +3,10 @@
 //! What an input costs is computed again only when a condition on it becomes usable, so the work
 //! grows with the number of conditions, not with its square.
 
-use super::access::{self, Wanted};
+use super::access;
 use super::few::FEW_ROWS;
-use super::join::{Item, LOOKUP_COST, item_rows, owners, raise};
+use super::item::{Item, item_rows};
+use super::join::{owners, raise};
 use expr::{Compare, Expr, Func, walk};
 
 /// A condition over several inputs.
@@ -61,14 +62,16 @@ pub(super) struct Order {
     inputs_of: Vec<Vec<usize>>,
     sizes: Vec<f64>,
     costs: Vec<Cost>,
-    /// Inputs that are not joined, the smallest first.
+    /// Inputs that are not joined: the smallest first, or in the order in which they are joined.
     left: Vec<usize>,
+    /// That order is known.
+    is_known: bool,
     /// Conditions looked at and inputs compared.
     work: u64,
 }
 
 impl Order {
-    pub(super) fn new(items: &[Item], shared: Vec<Expr>) -> Order {
+    pub(super) fn new(items: &[Item], shared: Vec<Expr>, sequence: Option<Vec<usize>>) -> Order {
         let mut of_input = vec![Vec::new(); items.len()];
         let mut inputs_of = Vec::with_capacity(shared.len());
         let mut all = Vec::with_capacity(shared.len());
@@ -98,6 +101,8 @@ impl Order {
             let size = sizes[*a].total_cmp(&sizes[*b]);
             behind(*a).cmp(&behind(*b)).then(size)
         });
+        let is_known = sequence.is_some();
+        let left = sequence.unwrap_or(left);
         let cost = Cost {
             connected: false,
             lookup: None,
@@ -111,6 +116,7 @@ impl Order {
             sizes,
             costs: vec![cost; items.len()],
             left,
+            is_known,
         }
     }
 
@@ -141,6 +147,9 @@ impl Order {
 
     /// The input to be joined next with `rows` rows; `None` when all are.
     pub(super) fn next(&mut self, rows: f64, items: &[Item], known: &Joined) -> Option<usize> {
+        if self.is_known {
+            return (!self.left.is_empty()).then(|| self.left.remove(0));
+        }
         let mut best: Option<(f64, usize)> = None;
         for i in 0..self.left.len() {
             let number = self.left[i];
@@ -175,14 +184,8 @@ impl Order {
         conditions.extend(usable.map(|shared| shared.expr.clone()));
         self.work += conditions.len() as u64;
         let known = |column: u32| known.has(column);
-        let path = access::best(
-            table,
-            item.place,
-            &conditions,
-            &known,
-            Wanted::any(item.table_rows, &item.computed),
-        );
-        Some(LOOKUP_COST + path.cost)
+        let path = access::best(table, item.place, &conditions, &known, item.wanted());
+        Some(item.lookup_cost(&path))
     }
 
     /// The conditions that hold for what is joined and the input `number`, and for nothing less.

@@ -1,17 +1,20 @@
 //! Bound relations to steps: filters move down, unused columns disappear, indexes are chosen.
 
-use super::access::{self, Place, Wanted, is_repeatable};
+use super::access::{self, Path, Place, Wanted, is_repeatable};
 use super::constant::{check, check_above, check_below};
 use super::estimate::{at_most, groups, share};
+use super::few::total;
 pub(super) use super::normal::conjunction;
-use super::normal::{contradict, split, take_gates};
+use super::normal::{contradict, take_gates};
+use super::shares::Known;
 use super::{Planner, columns_of, remap};
 use crate::step::{Scan, Step, StepOp};
 use base::{SqlError, Type};
 use bind::rel::{Call, CallKind, QueryUse, Rel, SortKey, TableFunction};
 use catalog::Table;
+use catalog::objects::is_own_table;
 use expr::program::{Body, ProgramPlan, TopKey};
-use expr::{Expr, Func, Volatility, fold, list, walk};
+use expr::{Expr, Volatility, fold, list, walk};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use txn::LockMode;
@@ -192,14 +195,8 @@ impl Planner<'_, '_> {
             Rel::Filter {
                 input,
                 conditions: more,
-            } => {
-                // Those of the query inside come first: what they keep away must not make the
-                // others fail.
-                let mut all = Vec::with_capacity(conditions.len() + more.len());
-                more.into_iter().for_each(|it| split(it, &mut all));
-                all.append(&mut conditions);
-                self.rel(*input, all, need, wish)
-            }
+                secure,
+            } => self.filter((*input, more, secure), conditions, need, wish),
             Rel::Table { table, lock } => self.table(table, lock, conditions, need, &wish),
             Rel::Project { input, exprs } => self.projection(*input, exprs, conditions, need, wish),
             Rel::Join { .. } => self.join(rel, conditions, need),
@@ -398,7 +395,8 @@ impl Planner<'_, '_> {
     ) -> Result<Planned, SqlError> {
         let mut conditions = conditions;
         let gate = conjunction(take_gates(&mut conditions));
-        let (mut pushed, rest): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(pushable);
+        let (mut pushed, mut rest): (Vec<Expr>, Vec<Expr>) =
+            conditions.into_iter().partition(pushable);
         let place = Place {
             first: 0,
             width: table.columns.len() as u32,
@@ -408,16 +406,16 @@ impl Planner<'_, '_> {
             limited: wish.limit.is_some() && rest.is_empty(),
             rows: self.rows_of(&table),
             computed: &self.computed_of(&table),
+            values: None,
         };
-        let path = access::best(&table, place, &pushed, &|_| false, wanted);
+        let (path, share) = self.path(&table, place, &pushed, wanted);
         self.binder.by_values |= path.by_values;
         self.binder.by_rows |= !table.secondary.is_empty() && !path.access.point;
-        let share = path.share_of_rest(&pushed);
-        let mut index = 0;
-        pushed.retain(|_| {
-            index += 1;
-            !path.certain.contains(&(index - 1))
-        });
+        let by_entry = access::without(&pushed, &path.by_entry);
+        pushed = access::without(&pushed, &path.certain);
+        if path.is_too_long_with(&pushed) {
+            rest.append(&mut pushed);
+        }
         let layout: Vec<u32> = need.union(&columns_of(&rest)).copied().collect();
         let limit = if rest.is_empty() && (wish.order.is_empty() || path.ordered) {
             wish.limit.clone()
@@ -425,16 +423,25 @@ impl Planner<'_, '_> {
             None
         };
         let rows = at_most(path.rows * share, limit.as_ref());
+        // Only the server itself locks rows of its own tables, to write over what is there.
+        let newest = lock.is_some() && is_own_table(&table.name);
+        let merges = path.merges && limit.is_some();
+        let alone = lock.is_none() && !merges && path.access.index > 0;
+        let alone = alone.then(|| access::entry_program(&table, &layout, by_entry));
+        let alone = alone.flatten();
+        let entries = alone.is_some();
+        let program = alone.unwrap_or_else(|| rows_program(&table, &layout, pushed));
         let scan = Scan {
-            program: rows_program(&table, &layout, pushed),
+            program,
             width: layout.len() as u32,
             access: path.access,
             lock,
-            newest: false,
+            newest,
             candidates: false,
             gate,
-            merges: path.merges && limit.is_some(),
+            merges,
             limit,
+            entries,
             table,
         };
         let step = self.step(layout.len() as u32, rows, StepOp::Scan(Box::new(scan)));
@@ -444,6 +451,29 @@ impl Planner<'_, '_> {
             ordered: path.ordered,
         };
         Ok(self.finish(planned, rest))
+    }
+
+    /// The best path to the rows that pass, and the share of its rows that do.
+    fn path(
+        &self,
+        table: &Table,
+        place: Place,
+        pushed: &[Expr],
+        wanted: Wanted<'_>,
+    ) -> (Path, f64) {
+        let mut path = access::best(table, place, pushed, &|_| false, wanted);
+        // A point is one, whatever is known of values.
+        let values = match path.access.point || pushed.is_empty() {
+            true => None,
+            false => self.values_of(table),
+        };
+        let values = values.as_deref();
+        if values.is_some() {
+            let wanted = Wanted { values, ..wanted };
+            path = access::best(table, place, pushed, &|_| false, wanted);
+        }
+        let share = path.share_of_rest(pushed, Known { values, place });
+        (path, share)
     }
 
     fn projection(
@@ -607,23 +637,14 @@ impl Planner<'_, '_> {
             let (column, Some(call)) = (width + i as u32, call) else {
                 continue;
             };
-            let effect = matches!(
-                call.kind,
-                CallKind::Nextval(_)
-                    | CallKind::Sequence(..)
-                    | CallKind::Sleep(_)
-                    | CallKind::Signal(..)
-                    | CallKind::Advisory(..)
-                    | CallKind::Notify(_)
-            );
-            if wanted.contains(&column) || effect {
+            if wanted.contains(&column) || call.kind.has_effect() {
                 wanted.extend(columns_of(call.kind.outer_exprs()));
                 kept.push((column, call));
             }
         }
         kept.reverse();
         let inner_need: Need = wanted.iter().copied().filter(|c| *c < width).collect();
-        let (columns, mut kept): (Vec<u32>, Vec<Call<Rel>>) = kept.into_iter().unzip();
+        let (columns, kept): (Vec<u32>, Vec<Call<Rel>>) = kept.into_iter().unzip();
         let limit = wish.limit.filter(|_| kept.is_empty() && rest.is_empty());
         // An order by the value of a call is made above.
         let plain = wish.order.iter().all(|key| key.column < width);
@@ -634,25 +655,14 @@ impl Planner<'_, '_> {
         if kept.is_empty() {
             return Ok(self.finish(planned, rest));
         }
-        let mut layout = planned.layout;
-        for (call, column) in kept.iter_mut().zip(columns) {
+        for (mut call, column) in kept.into_iter().zip(columns) {
             for expr in call.kind.outer_exprs_mut() {
-                remap(expr, &layout);
+                remap(expr, &planned.layout);
             }
-            layout.push(column);
+            planned = self.with_call(planned, call)?;
+            planned.layout.push(column);
         }
-        let calls = self.calls(kept)?;
-        let (width, rows) = (layout.len() as u32, planned.step.rows);
-        let input = Box::new(planned.step);
-        let step = self.step(width, rows, StepOp::Apply { input, calls });
-        Ok(self.finish(
-            Planned {
-                step,
-                layout,
-                ordered: planned.ordered,
-            },
-            rest,
-        ))
+        Ok(self.finish(planned, rest))
     }
 
     /// Plans the queries of calls.
@@ -770,21 +780,4 @@ fn first_rows(scan: &mut Scan, count: &Expr) -> bool {
         keyed: false,
     });
     true
-}
-
-/// Rows that a limit after an offset must read.
-fn total(limit: Option<&Expr>, offset: Option<&Expr>) -> Option<Expr> {
-    match (limit, offset) {
-        (Some(limit), None) => Some(limit.clone()),
-        (Some(limit), Some(offset)) => {
-            // An overflow would fail a legal query.
-            let most = || Expr::Const(base::Datum::Int(i64::MAX / 2), Type::Int8);
-            let bounded =
-                |count: &Expr| Expr::Call(Func::Least, vec![count.clone(), most()], Type::Int8);
-            let mut sum = Expr::Call(Func::Add, vec![bounded(limit), bounded(offset)], Type::Int8);
-            fold::fold(&mut sum);
-            Some(sum)
-        }
-        (None, _) => None,
-    }
 }

@@ -1,7 +1,7 @@
 //! EXISTS and IN as semi joins.
 
 use super::access;
-use super::few::is_of_few_rows;
+use super::few::{is_of_few_rows, is_of_some_groups};
 use base::Type;
 use bind::rel::{Binds, Call, CallKind, JoinKind, QueryUse, Rel};
 use expr::{Compare, Expr, Func, walk};
@@ -13,8 +13,9 @@ pub(super) fn join(input: &mut Rel, call: &Call<Rel>, anti: bool) -> bool {
         return false;
     };
     place_right(&mut on, input.width());
+    let groups = kind == JoinKind::Semi && is_of_some_groups(call, &right);
     let picked = kind == JoinKind::Semi && is_in(call) && is_of_few_rows(&right);
-    let types = picked.then(|| types_of(input)).flatten();
+    let types = (picked || groups).then(|| types_of(input)).flatten();
     let left = Box::new(core::mem::replace(input, Rel::One));
     *input = match types {
         None => Rel::Join {
@@ -25,11 +26,17 @@ pub(super) fn join(input: &mut Rel, call: &Call<Rel>, anti: bool) -> bool {
         },
         Some(types) => {
             let keys = (0..right.width()).collect();
-            let input = Box::new(right);
+            let right = match groups {
+                true => right,
+                false => Rel::Distinct {
+                    input: Box::new(right),
+                    keys,
+                },
+            };
             let joined = Rel::Join {
                 kind: JoinKind::Inner,
                 left,
-                right: Box::new(Rel::Distinct { input, keys }),
+                right: Box::new(right),
                 on,
             };
             let columns = (0..).zip(types);
@@ -85,7 +92,12 @@ fn semi_join(call: &Call<Rel>, anti: bool) -> Option<(JoinKind, Rel, Vec<Expr>)>
             while let Rel::Project { input, .. } | Rel::Sort { input, .. } = inner {
                 inner = input;
             }
-            let Rel::Filter { input, conditions } = inner else {
+            let Rel::Filter {
+                input,
+                conditions,
+                secure: false,
+            } = inner
+            else {
                 return None;
             };
             if reads_slots(input, binds) {

@@ -4,15 +4,15 @@ use super::{Planner, point, run_plan};
 use crate::formula::{self, Obstacle};
 use crate::plan::Plan;
 use crate::step::{
-    Action, ChildKey, ConflictPlan, ConflictUpdate, InsertPlan, ParentKey, Step, StepOp, WritePlan,
-    Writer, table_index,
+    Action, ChildKey, ConflictPlan, ConflictUpdate, InsertPlan, KeyRows, ParentKey, Step, StepOp,
+    WritePlan, Writer, table_index,
 };
 use base::{Datum, OutColumn, SqlError, SqlState, Type};
 use bind::PlanCx;
 use bind::rel::Rel;
 use bind::scope::object_name;
 use bind::{Binder, BoundAssignment, BoundInsert, BoundWrite, Conflict, ConflictAction};
-use catalog::{Column, ColumnState, ForeignKey, Table, Validity};
+use catalog::{Column, ColumnState, DOMAINS, ForeignKey, Table, Validity};
 use expr::program::TableShape;
 use expr::{Compare, Expr, Func, walk};
 use parse::{InsertWords, Statement};
@@ -51,11 +51,35 @@ pub(super) fn shape(table: &Table) -> TableShape {
             .filter(|(_, column)| match column.state {
                 ColumnState::Ready => column.not_null && !column.hidden,
                 ColumnState::Checking => true,
-                ColumnState::Filling | ColumnState::Dropped => false,
+                // It is computed whenever the row is written.
+                ColumnState::Filling => column.not_null && column.shown_at.is_some(),
+                ColumnState::Dropped => false,
             })
             .map(|(i, _)| i as u16)
             .collect(),
+        shown: match table.is_reordered() {
+            true => table.shown(),
+            false => Vec::new(),
+        },
     }
+}
+
+/// A condition over the columns of a table. A row that was not filled yet is checked when it is.
+fn if_filled(table: &Table, mut condition: Expr) -> Expr {
+    for (at, column) in table.columns.iter().enumerate() {
+        let reads = |node: &Expr| matches!(node, Expr::Column(i, _) if *i as usize == at);
+        let drawn = column.default.is_some() || column.generated.is_some();
+        let defaults = column.state == ColumnState::Filling && drawn;
+        if defaults && walk::any(&condition, &reads) {
+            let unfilled = Expr::IsNull(Box::new(Expr::Column(at as u32, column.ty)), false);
+            condition = Expr::Case {
+                arms: vec![(unfilled, Expr::Const(Datum::Bool(true), Type::Bool))],
+                otherwise: Box::new(condition),
+                ty: Type::Bool,
+            };
+        }
+    }
+    condition
 }
 
 impl Planner<'_, '_> {
@@ -93,7 +117,7 @@ impl Planner<'_, '_> {
             return Err(SqlError::new(SqlState::SERIALIZATION, message)
                 .hint("The transaction may be tried again."));
         }
-        let mut checks = Vec::new();
+        let mut checks = self.domain_checks(table, "")?;
         for check in &table.checks {
             checks.push((check.name.clone(), self.check(table, &check.expression)?));
         }
@@ -140,6 +164,9 @@ impl Planner<'_, '_> {
         constraint: &str,
     ) -> Result<Writer, SqlError> {
         let (mut checks, mut parents) = (Vec::new(), Vec::new());
+        if constraint == DOMAINS {
+            checks = self.domain_checks(table, "$")?;
+        }
         for check in table.checks.iter().filter(|check| check.name == constraint) {
             checks.push((check.name.clone(), self.check(table, &check.expression)?));
         }
@@ -150,7 +177,7 @@ impl Planner<'_, '_> {
         {
             parents.push(self.parent(key)?);
         }
-        if checks.is_empty() && parents.is_empty() {
+        if checks.is_empty() && parents.is_empty() && constraint != DOMAINS {
             return Err(table.no_constraint(constraint));
         }
         Ok(Writer {
@@ -184,29 +211,38 @@ impl Planner<'_, '_> {
         let bound =
             binder.without_needs(|binder| binder.kept(|binder| binder.condition(&ast, "CHECK")));
         self.binder.set_scope(outer);
-        let mut condition = bound?;
+        let condition = if_filled(table, bound?);
+        self.settled_expr(condition)
+    }
+
+    /// The conditions of the domains of columns, each with the column's name behind `mark`.
+    fn domain_checks(
+        &mut self,
+        table: &Arc<Table>,
+        mark: &str,
+    ) -> Result<Vec<(String, Expr)>, SqlError> {
+        let mut checks = Vec::new();
         for (at, column) in table.columns.iter().enumerate() {
-            let reads = |node: &Expr| matches!(node, Expr::Column(i, _) if *i as usize == at);
-            let drawn = column.default.is_some() || column.generated.is_some();
-            let defaults = column.state == ColumnState::Filling && drawn;
-            if defaults && walk::any(&condition, &reads) {
-                // A row that was not filled yet is checked when it is.
-                let unfilled = Expr::IsNull(Box::new(Expr::Column(at as u32, column.ty)), false);
-                condition = Expr::Case {
-                    arms: vec![(unfilled, Expr::Const(Datum::Bool(true), Type::Bool))],
-                    otherwise: Box::new(condition),
-                    ty: Type::Bool,
-                };
+            let database = self.binder.cx.database;
+            let domain = column.domain.and_then(|id| database.domain_by_id(id));
+            let Some(domain) = domain else { continue };
+            let value = Expr::Column(at as u32, column.ty);
+            for condition in self.binder.domain_conditions(domain, &value)? {
+                let condition = if_filled(table, condition);
+                checks.push((
+                    format!("{mark}{}", column.name),
+                    self.settled_expr(condition)?,
+                ));
             }
         }
-        self.settled_expr(condition)
+        Ok(checks)
     }
 
     fn parent(&mut self, key: &ForeignKey) -> Result<ParentKey, SqlError> {
         let parent = self.binder.table_of(&key.parent)?;
         let index = parent
             .indexes()
-            .position(|index| index.unique && index.covers_exactly(&key.parent_columns))
+            .position(|index| index.is_immediate() && index.covers_exactly(&key.parent_columns))
             .ok_or_else(|| {
                 let message = format!(
                     "there is no unique constraint matching given keys for referenced table \"{}\"",
@@ -263,6 +299,7 @@ impl Planner<'_, '_> {
             conditions.push(Expr::Call(Func::Compare(Compare::Eq), sides, Type::Bool));
         }
         let rows = self.child_rows(child, conditions)?;
+        let many = self.children(child, key, (&rows, &slots))?;
         Ok(ChildKey {
             name: key.name.clone(),
             writer,
@@ -273,6 +310,7 @@ impl Planner<'_, '_> {
             deferral: key.deferral,
             slots,
             rows,
+            many: many.map(Box::new),
         })
     }
 
@@ -291,49 +329,36 @@ impl Planner<'_, '_> {
         Ok(rows)
     }
 
-    /// As [`Planner::child`] for many keys at once. `None`: they are better asked for one by one,
-    /// for an index over several columns would be asked for every combination of their values.
+    /// The rows of [`Planner::child`] for many keys at once. `None`: they are better asked for one
+    /// by one, for an index over several columns would be asked for every combination of their
+    /// values.
     fn children(
         &mut self,
         child: &Arc<Table>,
         key: &ForeignKey,
-        one: &ChildKey,
+        (one, slots): (&Step, &[u32]),
     ) -> Result<Option<KeyRows>, SqlError> {
-        let keyed = match &one.rows.op {
+        let keyed = match &one.op {
             StepOp::Scan(scan) => !scan.access.prefix.is_empty(),
             _ => true,
         };
         if keyed && key.columns.len() > 1 {
             return Ok(None);
         }
-        let mut slots = Vec::new();
         let mut conditions = Vec::new();
-        for column in &key.columns {
+        for (column, slot) in key.columns.iter().zip(slots) {
             let ty = child.columns[usize::from(*column)].ty;
             let array = ty.without_modifiers().array_of();
             let Some(array) = array.filter(|_| !matches!(ty, Type::Char(_))) else {
                 return Ok(None);
             };
-            let slot = self.binder.new_slot();
-            slots.push(slot);
             let column = Box::new(Expr::Column(u32::from(*column), ty));
-            let values = Box::new(Expr::Param(slot, array));
+            let values = Box::new(Expr::Param(*slot, array));
             conditions.push(Expr::AnyArray(column, Compare::Eq, values, false));
         }
         let rows = self.child_rows(child, conditions)?;
-        Ok(Some(KeyRows { slots, rows, keyed }))
+        Ok(Some(KeyRows { rows, keyed }))
     }
-}
-
-/// Rows of a child that refer to any of many keys; of a key of several columns perhaps further
-/// ones, in which each column has the value of some key.
-pub struct KeyRows {
-    /// The slot of each column of the key: an array of its values.
-    pub slots: Vec<u32>,
-    /// The rows.
-    pub rows: Step,
-    /// They are found by an index.
-    pub keyed: bool,
 }
 
 /// What a check that was put off reads: the parent of a key, and the rows that refer to it.
@@ -342,8 +367,6 @@ pub struct KeyCheck {
     pub parent: ParentKey,
     /// The rows of the child.
     pub child: ChildKey,
-    /// The same for many keys.
-    pub many: Option<KeyRows>,
     /// Number of slots that their plan has.
     pub slots: u32,
 }
@@ -362,11 +385,9 @@ pub fn key_check(
     let mut binder = Binder::new(cx, &Statement::none());
     let mut planner = Planner::new(&mut binder);
     let (parent, child) = (planner.parent(key)?, planner.child(table, key, 0)?);
-    let many = planner.children(table, key, &child)?;
     Ok(Some(KeyCheck {
         parent,
         child,
-        many,
         slots: binder.slots(),
     }))
 }
@@ -606,7 +627,7 @@ pub(super) fn truncate(
     let mut at = 0;
     while at < tables.len() {
         let table = tables[at].clone();
-        for (child, constraint) in &table.referenced_by {
+        for (child, _) in &table.referenced_by {
             if tables.iter().any(|known| known.name == *child) {
                 continue;
             }
@@ -615,11 +636,7 @@ pub(super) fn truncate(
                     SqlState::FEATURE_NOT_SUPPORTED,
                     "cannot truncate a table referenced in a foreign key constraint",
                 )
-                .detail(format!(
-                    "Table \"{child}\" references \"{}\" via foreign key constraint \
-                     \"{constraint}\".",
-                    table.name
-                ))
+                .detail(format!("Table \"{child}\" references \"{}\".", table.name))
                 .hint(format!(
                     "Truncate table \"{child}\" at the same time, or use TRUNCATE ... CASCADE."
                 )));

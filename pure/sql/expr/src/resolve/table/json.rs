@@ -2,8 +2,15 @@
 
 use super::*;
 use functions::JsonFunc;
+use functions::json::PathUse;
 
 const JSON: Arg = Arg::Is(Type::Json);
+const PATH: Arg = Arg::Is(Type::JsonPath);
+
+/// What a path leads to; `zoned`: moments are compared by the session's zone.
+const fn query(usage: PathUse, zoned: bool) -> Func {
+    Func::Json(JsonFunc::Query { usage, zoned })
+}
 
 /// Functions of this family.
 pub(super) static TABLE: &[Function] = table! {
@@ -25,6 +32,24 @@ pub(super) static TABLE: &[Function] = table! {
         (JSONB, TEXTS, JSONB, BOOL) JSONB, (JSONB, TEXTS, JSONB, BOOL, TXT) JSONB;
     "jsonb_insert": Func::Json(JsonFunc::Insert) => (JSONB, TEXTS, JSONB) JSONB,
         (JSONB, TEXTS, JSONB, BOOL) JSONB;
+    "jsonb_path_exists": query(PathUse::Exists, false) => (JSONB, PATH) BOOL,
+        (JSONB, PATH, JSONB) BOOL, (JSONB, PATH, JSONB, BOOL) BOOL;
+    "jsonb_path_exists_tz": query(PathUse::Exists, true) => (JSONB, PATH) BOOL,
+        (JSONB, PATH, JSONB) BOOL, (JSONB, PATH, JSONB, BOOL) BOOL;
+    "jsonb_path_match": query(PathUse::Match, false) => (JSONB, PATH) BOOL,
+        (JSONB, PATH, JSONB) BOOL, (JSONB, PATH, JSONB, BOOL) BOOL;
+    "jsonb_path_match_tz": query(PathUse::Match, true) => (JSONB, PATH) BOOL,
+        (JSONB, PATH, JSONB) BOOL, (JSONB, PATH, JSONB, BOOL) BOOL;
+    "jsonb_path_query_array": query(PathUse::Array, false) => (JSONB, PATH) JSONB,
+        (JSONB, PATH, JSONB) JSONB, (JSONB, PATH, JSONB, BOOL) JSONB;
+    "jsonb_path_query_array_tz": query(PathUse::Array, true) => (JSONB, PATH) JSONB,
+        (JSONB, PATH, JSONB) JSONB, (JSONB, PATH, JSONB, BOOL) JSONB;
+    "jsonb_path_query_first": query(PathUse::First, false) => (JSONB, PATH) JSONB,
+        (JSONB, PATH, JSONB) JSONB, (JSONB, PATH, JSONB, BOOL) JSONB;
+    "jsonb_path_query_first_tz": query(PathUse::First, true) => (JSONB, PATH) JSONB,
+        (JSONB, PATH, JSONB) JSONB, (JSONB, PATH, JSONB, BOOL) JSONB;
+    "jsonb_path_exists_opr": query(PathUse::HasAny, false) => (JSONB, PATH) BOOL;
+    "jsonb_path_match_opr": query(PathUse::IsTrue, false) => (JSONB, PATH) BOOL;
     "jsonb_pretty": Func::Json(JsonFunc::Pretty) => (JSONB) TXT;
 };
 
@@ -44,5 +69,7 @@ pub(super) static INFIX: &[Function] = table! {
     "||": Func::Json(JsonFunc::Concat) => (JSONB, JSONB) JSONB;
     "-": Func::Json(JsonFunc::DeleteKey) => (JSONB, TXT) JSONB, (JSONB, TEXTS) JSONB;
     "-": Func::Json(JsonFunc::DeleteIndex) => (JSONB, I4) JSONB;
+    "@?": query(PathUse::HasAny, false) => (JSONB, PATH) BOOL;
+    "@@": query(PathUse::IsTrue, false) => (JSONB, PATH) BOOL;
     "#-": Func::Json(JsonFunc::DeletePath) => (JSONB, TEXTS) JSONB;
 };

@@ -1,6 +1,7 @@
 //! What exists, for tests that try all of it.
 
 use super::*;
+use base::RangeKind;
 
 /// How a function is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,10 +43,10 @@ pub struct Listed {
 }
 
 /// Symbols of the operators with two operands.
-const INFIX: [&str; 38] = [
+const INFIX: [&str; 43] = [
     "=", "<>", "<", "<=", ">", ">=", "~~", "!~~", "~~*", "!~~*", "~", "~*", "!~", "!~*", "+", "-",
     "*", "/", "%", "^", "&", "|", "#", "<<", ">>", "||", "@>", "<@", "&&", "^@", "->", "->>", "#>",
-    "#>>", "?", "?|", "?&", "#-",
+    "#>>", "?", "?|", "?&", "#-", "<<=", ">>=", "&<", "&>", "-|-",
 ];
 /// Symbols of the operators with one operand.
 const PREFIX: [&str; 6] = ["-", "+", "@", "~", "|/", "||/"];
@@ -56,7 +57,7 @@ pub fn listing() -> Vec<Listed> {
     for function in plain_functions() {
         for name in function.names {
             let entries = function.entries();
-            all.extend(entries.map(|entry| listed(name, Form::Function, &entry)));
+            all.extend(entries.flat_map(|entry| listed(name, Form::Function, &entry)));
         }
     }
     for (symbols, form) in [(&INFIX[..], Form::Infix), (&PREFIX[..], Form::Prefix)] {
@@ -65,14 +66,28 @@ pub fn listing() -> Vec<Listed> {
                 Form::Prefix => prefix_operators(symbol),
                 Form::Infix | Form::Function => operators(symbol),
             };
-            all.extend(entries.iter().map(|entry| listed(symbol, form, entry)));
+            all.extend(entries.iter().flat_map(|entry| listed(symbol, form, entry)));
         }
     }
     all
 }
 
-fn listed(name: &'static str, form: Form, entry: &Entry) -> Listed {
+/// The entry; one for each kind of ranges if it takes any.
+fn listed(name: &'static str, form: Form, entry: &Entry) -> Vec<Listed> {
+    let of_ranges = |arg| matches!(arg, Arg::AnyRange | Arg::AnyMultirange);
+    let kinds = match (0..entry.declared()).any(|at| of_ranges(entry.arg(at))) {
+        true => &RangeKind::ALL[..],
+        false => &RangeKind::ALL[..1],
+    };
+    let all = kinds.iter().map(|kind| of_kind(name, form, entry, *kind));
+    all.collect()
+}
+
+fn of_kind(name: &'static str, form: Form, entry: &Entry, kind: RangeKind) -> Listed {
     let wanted = |arg| match arg {
+        Arg::AnyRange => Wanted::Is(Type::Range(kind)),
+        Arg::AnyMultirange => Wanted::Is(Type::Multirange(kind)),
+        Arg::Bound => Wanted::Is(kind.bound()),
         Arg::Is(ty) => Wanted::Is(ty),
         Arg::Padded => Wanted::Is(Type::Char(0)),
         Arg::Any | Arg::Output | Arg::NonArray => Wanted::Any,
@@ -89,6 +104,9 @@ fn listed(name: &'static str, form: Form, entry: &Entry) -> Listed {
         returns: match entry.ret {
             Ret::Is(ty) => Some(ty),
             Ret::Array => None,
+            Ret::Range => Some(Type::Range(kind)),
+            Ret::Multirange => Some(Type::Multirange(kind)),
+            Ret::Bound => Some(kind.bound()),
         },
     }
 }

@@ -1,11 +1,14 @@
 //! The functions and operators by name and argument types.
 
+mod bits;
 mod catalog;
 mod date;
 mod json;
 mod listing;
+mod network;
 mod number;
 mod operator;
+mod range;
 mod session;
 mod text;
 
@@ -34,6 +37,12 @@ pub(super) enum Arg {
     Padded,
     /// As `Output`, but no array: for `||`, which appends arrays otherwise.
     NonArray,
+    /// A range.
+    AnyRange,
+    /// A multirange, of ranges as `AnyRange` is one.
+    AnyMultirange,
+    /// A value that may be a bound of `AnyRange` and `AnyMultirange`.
+    Bound,
 }
 
 /// The type of a result.
@@ -42,6 +51,12 @@ pub(super) enum Ret {
     Is(Type),
     /// An array of what `AnyElement` is.
     Array,
+    /// What `AnyRange` is, or `AnyMultirange` is made of.
+    Range,
+    /// A multirange of it.
+    Multirange,
+    /// A bound of it.
+    Bound,
 }
 
 /// A list of argument types and the result for it.
@@ -101,6 +116,9 @@ const fn returned(arg: Arg) -> Ret {
     match arg {
         Arg::Is(ty) => Ret::Is(ty),
         Arg::AnyArray => Ret::Array,
+        Arg::AnyRange => Ret::Range,
+        Arg::AnyMultirange => Ret::Multirange,
+        Arg::Bound => Ret::Bound,
         _ => panic!("no type of a result"),
     }
 }
@@ -116,18 +134,30 @@ pub(super) struct Entry {
 }
 
 /// A list of argument types.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Args {
     Any(&'static [Arg]),
     Plain(&'static [Type]),
+    Own(Vec<Type>),
 }
 
 impl Entry {
+    /// A function of users that takes these types.
+    pub(super) fn of_users(types: Vec<Type>) -> Entry {
+        Entry {
+            args: Args::Own(types),
+            variadic: false,
+            ret: Ret::Is(Type::Unknown),
+            func: Func::NumNonNulls,
+        }
+    }
+
     /// Number of arguments, a repeated one counted once.
     fn declared(&self) -> usize {
-        match self.args {
+        match &self.args {
             Args::Any(args) => args.len(),
             Args::Plain(types) => types.len(),
+            Args::Own(types) => types.len(),
         }
     }
 
@@ -138,9 +168,10 @@ impl Entry {
 
     /// Argument `i` of a call.
     pub(super) fn arg(&self, i: usize) -> Arg {
-        match self.args {
+        match &self.args {
             Args::Any(args) => args[i.min(args.len() - 1)],
             Args::Plain(types) => Arg::Is(types[i]),
+            Args::Own(types) => Arg::Is(types[i]),
         }
     }
 }
@@ -159,12 +190,18 @@ const NAME: Arg = Arg::Is(Type::Name);
 const BYTEA: Arg = Arg::Is(Type::Bytea);
 const DATE: Arg = Arg::Is(Type::Date);
 const TIME: Arg = Arg::Is(Type::Time(None));
+const TIMETZ: Arg = Arg::Is(Type::Timetz(None));
+const BIT: Arg = Arg::Is(Type::Bit(None));
+const VARBIT: Arg = Arg::Is(Type::Varbit(None));
 const TS: Arg = Arg::Is(Type::Timestamp(None));
 const TSTZ: Arg = Arg::Is(Type::Timestamptz(None));
-const SPAN: Arg = Arg::Is(Type::Interval);
+const SPAN: Arg = Arg::Is(Type::Interval(None));
 const OID: Arg = Arg::Is(Type::Oid);
 const XID: Arg = Arg::Is(Type::Xid);
 const TID: Arg = Arg::Is(Type::Tid);
+const INET: Arg = Arg::Is(Type::Inet);
+const MAC: Arg = Arg::Is(Type::Macaddr);
+const CIDR: Arg = Arg::Is(Type::Cidr);
 const UUID: Arg = Arg::Is(Type::Uuid);
 const ICHAR: Arg = Arg::Is(Type::InternalChar);
 const TEXTS: Arg = Arg::Is(Type::Array(ArrayKind::Text));
@@ -176,6 +213,9 @@ const ELEM: Arg = Arg::AnyElement;
 const ARRAY: Arg = Arg::AnyArray;
 const OUTPUT: Arg = Arg::Output;
 const NON_ARRAY: Arg = Arg::NonArray;
+const RANGE: Arg = Arg::AnyRange;
+const RANGES: Arg = Arg::AnyMultirange;
+const BOUND: Arg = Arg::Bound;
 
 /// All functions but those of the catalog.
 fn plain_functions() -> impl Iterator<Item = &'static Function> {
@@ -185,6 +225,9 @@ fn plain_functions() -> impl Iterator<Item = &'static Function> {
         date::TABLE,
         session::TABLE,
         json::TABLE,
+        network::TABLE,
+        bits::TABLE,
+        range::TABLE,
     ];
     tables.into_iter().flatten()
 }

@@ -20,7 +20,9 @@ static COMPARED: &[Overload] = overloads![
     (TS, TS) BOOL, (TSTZ, TSTZ) BOOL, (DATE, TS) BOOL, (TS, DATE) BOOL, (DATE, TSTZ) BOOL,
     (TSTZ, DATE) BOOL, (TS, TSTZ) BOOL, (TSTZ, TS) BOOL, (UUID, UUID) BOOL, (SPAN, SPAN) BOOL,
     (OID, OID) BOOL, (ICHAR, ICHAR) BOOL, (TID, TID) BOOL, (ARRAY, ARRAY) BOOL,
-    (JSONB, JSONB) BOOL, (TIME, TIME) BOOL
+    (JSONB, JSONB) BOOL, (TIME, TIME) BOOL, (INET, INET) BOOL,
+    (MAC, MAC) BOOL, (TIMETZ, TIMETZ) BOOL, (BIT, BIT) BOOL, (VARBIT, VARBIT) BOOL,
+    (RANGE, RANGE) BOOL, (RANGES, RANGES) BOOL
 ];
 
 /// Types that are equal or not, without an order.
@@ -52,10 +54,11 @@ const fn arithmetic(names: &'static [&'static str], func: Func) -> Function {
 static INFIX: &[Function] = table! {
     "+": Func::Add => (DATE, I4) DATE, (I4, DATE) DATE, (DATE, SPAN) TS, (SPAN, DATE) TS,
         (TS, SPAN) TS, (SPAN, TS) TS, (TSTZ, SPAN) TSTZ, (SPAN, TSTZ) TSTZ, (SPAN, SPAN) SPAN,
+        (DATE, TIMETZ) TSTZ, (TIMETZ, DATE) TSTZ, (TIMETZ, SPAN) TIMETZ, (SPAN, TIMETZ) TIMETZ,
         (DATE, TIME) TS, (TIME, DATE) TS, (TIME, SPAN) TIME, (SPAN, TIME) TIME;
     "-": Func::Sub => (DATE, I4) DATE, (DATE, DATE) I4, (DATE, SPAN) TS, (TS, SPAN) TS,
         (TSTZ, SPAN) TSTZ, (TS, TS) SPAN, (TSTZ, TSTZ) SPAN, (SPAN, SPAN) SPAN,
-        (TIME, SPAN) TIME, (TIME, TIME) SPAN;
+        (TIME, SPAN) TIME, (TIME, TIME) SPAN, (TIMETZ, SPAN) TIMETZ;
     "*": Func::Mul => (SPAN, F8) SPAN, (F8, SPAN) SPAN;
     "/": Func::Div => (SPAN, F8) SPAN;
     "%": Func::Rem => (I2, I2) I2, (I4, I4) I4, (I8, I8) I8, (NUM, NUM) NUM;
@@ -88,7 +91,9 @@ static PREFIX: &[Function] = table! {
 /// The operators of this symbol with two operands.
 pub(in super::super) fn operators(symbol: &str) -> Vec<Entry> {
     let Some(op) = comparison(symbol) else {
-        let all = ARITHMETICS.iter().chain(INFIX).chain(json::INFIX);
+        let all = ARITHMETICS.iter().chain(INFIX);
+        let all = all.chain(json::INFIX).chain(network::INFIX);
+        let all = all.chain(bits::INFIX).chain(range::INFIX);
         return named(all, symbol);
     };
     let (compared, more) = match op {
@@ -109,5 +114,6 @@ pub(in super::super) fn operators(symbol: &str) -> Vec<Entry> {
 
 /// The operators of this symbol before one operand.
 pub(in super::super) fn prefix_operators(symbol: &str) -> Vec<Entry> {
-    named(PREFIX.iter(), symbol)
+    let all = PREFIX.iter().chain(network::PREFIX);
+    named(all.chain(bits::PREFIX), symbol)
 }

@@ -53,6 +53,8 @@ pub(super) static TABLE: &[Function] = table! {
     "sha256": Func::Text(TextFunc::Sha256) => (BYTEA) BYTEA;
     "sha384": Func::Text(TextFunc::Sha384) => (BYTEA) BYTEA;
     "sha512": Func::Text(TextFunc::Sha512) => (BYTEA) BYTEA;
+    "digest": Func::Text(TextFunc::Digest) => (TXT, TXT) BYTEA, (BYTEA, TXT) BYTEA;
+    "hmac": Func::Text(TextFunc::Hmac) => (TXT, TXT, TXT) BYTEA, (BYTEA, BYTEA, TXT) BYTEA;
     "quote_ident": Func::Text(TextFunc::QuoteIdent) => (TXT) TXT;
     "quote_literal": Func::Text(TextFunc::QuoteLiteral) => (TXT) TXT, (OUTPUT) TXT;
     "quote_nullable": Func::Text(TextFunc::QuoteNullable) => (TXT) TXT, (OUTPUT) TXT;
@@ -73,6 +75,7 @@ pub(super) static TABLE: &[Function] = table! {
         (TXT, TXT, TXT) TEXTS;
     "string_to_array": Func::Text(TextFunc::StringToArray) => (TXT, TXT) TEXTS,
         (TXT, TXT, TXT) TEXTS;
+    "parse_ident": Func::Text(TextFunc::ParseIdent) => (TXT) TEXTS, (TXT, BOOL) TEXTS;
     "like_escape": Func::Text(TextFunc::LikeEscape) => (TXT, TXT) TXT;
     "similar_to_escape": Func::Text(TextFunc::SimilarToEscape) => (TXT) TXT, (TXT, TXT) TXT;
     "to_number": Func::Text(TextFunc::ToNumber) => (TXT, TXT) NUM;
@@ -90,5 +93,6 @@ pub(super) static TABLE: &[Function] = table! {
     "trim_array": Func::Array(ArrayFunc::Trim) => (ARRAY, I4) ARRAY;
     "array_position": Func::Array(ArrayFunc::Position) => (ARRAY, ELEM) I4, (ARRAY, ELEM, I4) I4;
     "array_remove": Func::Array(ArrayFunc::Remove) => (ARRAY, ELEM) ARRAY;
+    "array_fill": Func::Array(ArrayFunc::Fill) => (ELEM, INTS) ARRAY, (ELEM, INTS, INTS) ARRAY;
     "array_replace": Func::Array(ArrayFunc::Replace) => (ARRAY, ELEM, ELEM) ARRAY;
 };
