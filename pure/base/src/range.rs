@@ -336,14 +336,21 @@ impl Multirange {
     /// What ranges, in any order, have together.
     pub fn of(mut ranges: Vec<Range>) -> Multirange {
         ranges.retain(|range| !range.is_empty());
-        ranges.sort_unstable_by(Range::compare);
+        ranges.sort_by(Range::compare);
         let mut merged: Vec<Range> = Vec::with_capacity(ranges.len());
         for range in ranges {
             match merged.last_mut() {
                 Some(last) if !is_gap(last, &range) => {
-                    if range.upper().compare(last.upper()).is_gt() {
-                        *last = Range::between(last.lower(), range.upper());
-                    }
+                    // Of equal ends that are written in two ways (1 and 1.0) the later stays.
+                    let lower = match last.lower().compare(range.lower()).is_lt() {
+                        true => last.lower(),
+                        false => range.lower(),
+                    };
+                    let upper = match last.upper().compare(range.upper()).is_gt() {
+                        true => last.upper(),
+                        false => range.upper(),
+                    };
+                    *last = Range::between(lower, upper);
                 }
                 _ => merged.push(range),
             }

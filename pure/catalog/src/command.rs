@@ -116,7 +116,7 @@ pub enum Command {
     /// these has been written again, into a reserved key space too; `secondary` has them all.
     /// Without a key the last of `columns` is the row number, and `drops` may name a column that
     /// goes with the key. `cascade`: what needs a key or column that goes, goes along. A column
-    /// with other values is named by [`crate::retyped`].
+    /// with other values is named by [`crate::retyped()`].
     SetPrimaryKey {
         database: String,
         table: String,

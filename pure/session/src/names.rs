@@ -115,6 +115,9 @@ impl Session {
         formats: &[Format],
         batch: &mut RowBatch,
     ) -> Result<(), SqlError> {
+        if columns.iter().all(|column| output::is_usual(column.ty)) {
+            return Ok(());
+        }
         let zone = match columns.iter().any(|column| output::is_zoned(column.ty)) {
             true => self.settings.zone(),
             false => None,

@@ -599,7 +599,7 @@ mod tests {
             } else if let Some((_, script)) = ELSEWHERE.iter().find(|(other, _)| *other == name) {
                 let script = script.to_ascii_lowercase();
                 assert!(
-                    script.contains(&format!("set {name} = ")),
+                    script.contains(&format!("set {} = ", name.to_ascii_lowercase())),
                     "{name} in its script"
                 );
             } else {

@@ -54,6 +54,16 @@ impl Write {
         Ok(Some(both))
     }
 
+    /// Whether `later` cannot follow: [`Write::then`] would stop the process.
+    pub fn contradicts(&self, later: &Write) -> bool {
+        match self {
+            Write::Delete => matches!(later, Write::Delete | Write::Formula(_)),
+            Write::Insert(_) | Write::Put(_) | Write::Formula(_) => {
+                matches!(later, Write::Insert(_))
+            }
+        }
+    }
+
     /// The formula, if it is one.
     #[inline]
     pub fn formula(&self) -> Option<&Formula> {

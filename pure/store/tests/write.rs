@@ -574,3 +574,23 @@ fn values_in_between_have_a_limit() {
     assert_eq!(fold(&short(all(10))), Ok(()));
     assert_eq!(fold(&short(all(11))).map_err(|error| error.state()), limit);
 }
+
+#[test]
+fn what_contradicts_is_what_cannot_follow() {
+    let row = row::to_vec(&[Datum::Int(1)]);
+    let change = ColumnFormula::new(0, Type::Int4, FormulaOp::Add(Datum::Int(1)));
+    let writes = [
+        Write::Insert(row.clone()),
+        Write::Put(row),
+        Write::Delete,
+        Write::Formula(Formula([change.expect("exact")].into())),
+    ];
+    for (first, second) in writes.iter().flat_map(|a| writes.iter().map(move |b| (a, b))) {
+        let followed = std::panic::catch_unwind(|| first.clone().then(second.clone()));
+        assert_eq!(
+            first.contradicts(second),
+            followed.is_err(),
+            "{first:?} and {second:?}"
+        );
+    }
+}

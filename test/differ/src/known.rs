@@ -236,6 +236,9 @@ pub(crate) const SHAPES: &[Shape] = &[
                 ("22000", "empty or one-dimensional array"),
                 ("22023", "inet values of different sizes"),
                 ("22023", "addresses from different families"),
+                ("22023", "invalid mask length"),
+                ("22000", "range lower bound must be less than"),
+                ("42601", "invalid range bound flags"),
             ];
             let fails = |(state, words): &(&str, &str)| says(case.trellis, state, words);
             case.postgres.state().is_empty() && constants.iter().any(fails)

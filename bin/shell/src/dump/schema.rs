@@ -337,7 +337,8 @@ fn composites(query: &mut Query<'_>) -> Result<Vec<(String, String)>> {
         "SELECT quote_ident(t.typname), 'CREATE TYPE ' || quote_ident(t.typname) || ' AS (' || \
          coalesce((SELECT string_agg(quote_ident(a.attname) || ' ' || \
          format_type(a.atttypid, a.atttypmod), ', ' ORDER BY a.attnum) FROM pg_attribute a \
-         WHERE a.attrelid = t.typrelid), '') || ');' FROM pg_type t WHERE t.typtype = 'c' \
+         WHERE a.attrelid = t.typrelid), '') || ');' FROM pg_type t \
+         JOIN pg_class c ON c.oid = t.typrelid WHERE c.relkind = 'c' \
          AND t.typnamespace = 'public'::regnamespace ORDER BY t.oid",
     )?;
     let made = cells(found)?.into_iter();

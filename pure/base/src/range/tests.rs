@@ -51,6 +51,15 @@ fn texts_are_those_of_postgresql() {
             ("(-Infinity,)", "(-Infinity,)"),
         ],
     );
+    // Of ends that are equal the one that was written later stays.
+    check(
+        Type::Multirange(RangeKind::Numeric),
+        &[
+            ("{[1,2),[1.0,2.0)}", "{[1.0,2.0)}"),
+            ("{[1.0,4),[1,2.0)}", "{[1,4)}"),
+            ("{[2,3.0),[1,2]}", "{[1,3.0)}"),
+        ],
+    );
     check(
         DATE,
         &[

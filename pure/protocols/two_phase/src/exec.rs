@@ -11,6 +11,7 @@ use base::{Key, Planted, RowBatch, SqlError, Ts, TxnId, is_planted};
 use core::slice;
 use local::ask::try_lock;
 use local::{Access, Asker};
+use store::Write;
 use txn::Installed;
 use txn::bulk::Wanted;
 use txn::escrow::Escrow;
@@ -111,6 +112,7 @@ impl<C: Control> Hands<'_, C> {
             }
             asker.ask(self.locks, Item::of(key), LockMode::Exclusive)?;
             let (key, write) = job.writes.next().expect("just looked at");
+            self.check_view(&key, &write)?;
             self.access(job).write(cx, key, write, false)?;
         }
         let found = match job.found.take() {
@@ -143,6 +145,22 @@ impl<C: Control> Hands<'_, C> {
                 Err(Stop::Fail(OpError::Aborted(reason)))
             }
         }
+    }
+
+    /// Fails if a write cannot follow what its transaction has written of the row. Where reads take
+    /// no locks, a statement that walks over an index while others move its entries may meet a row
+    /// twice; its transaction could not commit, but it would change the row twice before it hears
+    /// that.
+    fn check_view(&self, key: &Key, write: &Write) -> Result<(), Stop> {
+        if !C::JUDGES {
+            return Ok(());
+        }
+        let own = self.part.as_deref().and_then(|part| part.written.get(key));
+        if !own.is_some_and(|own| own.contradicts(write)) {
+            return Ok(());
+        }
+        let reason = AbortReason::Overtaken(Some(key.clone()));
+        Err(Stop::Fail(OpError::Aborted(reason)))
     }
 
     /// Takes the operation out, so that the job can be changed meanwhile. Puts it back if it waits.
@@ -205,6 +223,7 @@ impl<C: Control> Hands<'_, C> {
             }
             Op::Write { key, write } => {
                 asker.ask(self.locks, Item::of(key), LockMode::Exclusive)?;
+                self.check_view(key, write)?;
                 self.access(job)
                     .write(cx, key.clone(), write.clone(), false)?;
                 Ok(OpResult::Done)

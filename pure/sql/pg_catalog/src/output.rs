@@ -21,6 +21,28 @@ pub fn is_plain(ty: Type) -> bool {
     reg(ty).is_none() && ty.user_id().is_none()
 }
 
+/// Whether values of the type read the same in every session: its text form needs neither catalog
+/// nor settings. Quicker to ask than the three questions of [`is_plain`], [`is_zoned`] and
+/// [`has_spans`], and `false` for some types that none of them is about.
+#[inline]
+pub fn is_usual(ty: Type) -> bool {
+    matches!(
+        ty,
+        Type::Bool
+            | Type::Int2
+            | Type::Int4
+            | Type::Int8
+            | Type::Float4
+            | Type::Float8
+            | Type::Numeric(_)
+            | Type::Text
+            | Type::Varchar(_)
+            | Type::Char(_)
+            | Type::Bytea
+            | Type::Date
+    )
+}
+
 /// Refuses to give values of a type in the binary format.
 ///
 /// # Errors
