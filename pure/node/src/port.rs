@@ -221,6 +221,11 @@ impl StatementPort {
         reply.result
     }
 
+    fn lock_rows(&self, mode: LockMode) -> Read {
+        let snapshot = self.statement_snapshot();
+        Read::LockRows { snapshot, mode }
+    }
+
     pub(crate) fn statement_snapshot(&self) -> Snapshot {
         let held = self.snapshot.get().unwrap_or_else(|| {
             let mut core = self.txn.core.borrow_mut();
@@ -431,23 +436,15 @@ impl exec::Port for StatementPort {
 
     fn read_locking(&self, mode: LockMode) -> Read {
         self.txn.locked_rows.set(true);
-        match self.txn.isolation {
-            Isolation::ReadUncommitted | Isolation::ReadCommitted => Read::LockRows {
-                snapshot: self.statement_snapshot(),
-                mode,
-            },
-            Isolation::RepeatableRead | Isolation::Serializable => Read::Lock(mode),
+        match self.txn.is_read_committed() {
+            true => self.lock_rows(mode),
+            false => Read::Lock(mode),
         }
     }
 
     fn read_batch(&self, mode: LockMode) -> Read {
-        // Under leap a snapshot of several nodes may have to be raised, which work of the node's own
-        // cannot do.
         match self.autocommit && self.txn.protocol != ProtocolKind::Leap {
-            true => Read::LockRows {
-                snapshot: self.statement_snapshot(),
-                mode,
-            },
+            true => self.lock_rows(mode),
             false => self.read_locking(mode),
         }
     }

@@ -524,13 +524,7 @@ impl Txns {
     fn finish(&mut self, handle: TxnHandle, statement: StatementNo, result: Result<Tag, OpError>) {
         let result = match result {
             Err(OpError::Raise(at)) if self.start_again(handle, statement, at) => return,
-            Err(OpError::Raise(at)) => {
-                if handle.conn == INTERNAL {
-                    // Its next attempt reads above what this one has missed.
-                    self.core.borrow_mut().clock.merge(at);
-                }
-                Err(OpError::Aborted(AbortReason::SnapshotMisses(None)))
-            }
+            Err(OpError::Raise(at)) => Err(self.missed(handle, at)),
             ended => ended,
         };
         self.end_statement(handle, statement, result);

@@ -585,7 +585,10 @@ fn what_contradicts_is_what_cannot_follow() {
         Write::Delete,
         Write::Formula(Formula([change.expect("exact")].into())),
     ];
-    for (first, second) in writes.iter().flat_map(|a| writes.iter().map(move |b| (a, b))) {
+    for (first, second) in writes
+        .iter()
+        .flat_map(|a| writes.iter().map(move |b| (a, b)))
+    {
         let followed = std::panic::catch_unwind(|| first.clone().then(second.clone()));
         assert_eq!(
             first.contradicts(second),

@@ -1,11 +1,12 @@
 //! Statements that are transactions of their own and read one moment without locks
 //! (docs/adr/0015-reads-of-one-statement.md).
 
+use super::{INTERNAL, Txns};
 use crate::core::Core;
-use base::{Planted, is_planted};
+use base::{Planted, Ts, is_planted};
 use plan::Reads;
-use session::message::RunRequest;
-use txn::JournalPort;
+use session::message::{RunRequest, TxnHandle};
+use txn::{AbortReason, JournalPort, OpError};
 
 /// Whether the requested statement reads a snapshot, at any level; `begins`: its transaction begins
 /// with it.
@@ -30,10 +31,21 @@ fn orders_answers(core: &Core, request: &RunRequest) -> bool {
         && !request.database.protocol.moves_rows()
 }
 
+impl Txns {
+    /// The error of a statement whose snapshot misses a version at or below `at`, and which cannot
+    /// be executed again. The next attempt of the node's own work reads above that version.
+    pub(super) fn missed(&self, handle: TxnHandle, at: Ts) -> OpError {
+        if handle.conn == INTERNAL {
+            self.core.borrow_mut().clock.merge(at);
+        }
+        OpError::Aborted(AbortReason::SnapshotMisses(None))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::{NodeId, Position, ShardId, Time, Ts};
+    use base::{NodeId, Position, ShardId, Time};
     use catalog::Catalog;
     use std::cell::Cell;
     use std::rc::Rc;

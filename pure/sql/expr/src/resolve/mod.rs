@@ -51,9 +51,8 @@ pub fn function(name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
         "nullif" if args.len() == 2 => return build::null_if(args),
         // They quote the text of a cast, which is not what is sent to clients: `true`, not `t`.
         "quote_literal" | "quote_nullable" if args.len() == 1 && args[0].ty() == Type::Bool => {
-            let text = args
-                .into_iter()
-                .map(|arg| coerce(arg, Type::Text, Context::Explicit));
+            let args = args.into_iter();
+            let text = args.map(|arg| coerce(arg, Type::Text, Context::Explicit));
             return function(name, text.collect::<Result<_, _>>()?);
         }
         // Since this day began.
@@ -62,11 +61,8 @@ pub fn function(name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
                 Type::Timestamp(_) => Type::Timestamp(None),
                 _ => Type::Timestamptz(None),
             };
-            let mut both = vec![coerce(
-                function("current_date", Vec::new())?,
-                ty,
-                Context::Implicit,
-            )?];
+            let today = function("current_date", Vec::new())?;
+            let mut both = vec![coerce(today, ty, Context::Implicit)?];
             both.extend(args);
             return function(name, both);
         }
