@@ -1,7 +1,7 @@
 //! Heartbeats: which nodes answer.
 //!
 //! A node that stands still, or to which packets are lost, breaks no connection for a long time.
-//! So one thread per node asks all others every [`BEAT`] by a datagram from its peer address; the
+//! So one thread per node asks all others every [`BEAT`] or more often by a datagram from its peer address; the
 //! thread there answers. A node that has answered before and is silent for [`SILENCE`] is told to
 //! the shards, which close their connections with it; when it answers again they connect at once.
 //!
@@ -32,6 +32,9 @@ use std::time::{Duration, Instant};
 
 /// Pause between two questions.
 const BEAT: Duration = Duration::from_millis(100);
+/// The same while a node has not answered since this one started. One that came up and stood still
+/// before its first answer would not be found silent.
+const FIRST_BEAT: Duration = Duration::from_millis(20);
 /// A node that does not answer for so long is given up until it does.
 const SILENCE: Duration = Duration::from_millis(800);
 /// Most silence that one turn of this thread adds up, however late it came. Longer than [`BEAT`],
@@ -122,6 +125,15 @@ impl Watch {
         Watch {
             nodes: nodes.map(|(n, at)| (*n, *at, Known::Nothing)).collect(),
             turn: now,
+        }
+    }
+
+    /// Time until the next questions.
+    fn pause(&self) -> Duration {
+        let mut all = self.nodes.iter();
+        match all.any(|(_, _, known)| *known == Known::Nothing) {
+            true => FIRST_BEAT,
+            false => BEAT,
         }
     }
 
@@ -223,7 +235,7 @@ impl BeatThread {
                     return;
                 }
                 let now = Instant::now();
-                next = now + BEAT;
+                next = now + self.watch.pause();
                 for change in self.watch.look(now) {
                     self.tell(change);
                 }
@@ -332,7 +344,8 @@ mod tests {
         let start = Instant::now();
         let mut watch = watch(start);
         assert_eq!(watch.on_answer(NodeId(2)), Some(Change::Heard(NodeId(2))));
-        // Node 3 has never answered: nothing follows from its silence.
+        // Node 3 has never answered: nothing follows from its silence, but it is asked more often.
+        assert_eq!(watch.pause(), FIRST_BEAT);
         for beat in 1..8 {
             assert_eq!(watch.look(start + BEAT * beat), []);
         }
@@ -340,6 +353,8 @@ mod tests {
         assert_eq!(watch.look(start + SILENCE + BEAT), []);
         assert_eq!(watch.on_answer(NodeId(2)), Some(Change::Heard(NodeId(2))));
         assert_eq!(watch.on_answer(NodeId(2)), None);
+        watch.on_answer(NodeId(3));
+        assert_eq!(watch.pause(), BEAT);
     }
 
     #[test]

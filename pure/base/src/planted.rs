@@ -172,6 +172,8 @@ planted! {
     LeapVersionNotDurable = "leap-version-not-durable",
     /// Leap: the next owner's queue is not judged again: all in it go on waiting.
     LeapYoungerWaits = "leap-younger-waits",
+    /// Leap: a request that waits for an older transaction goes on when others wait for its lock.
+    LeapStaysAlone = "leap-stays-alone",
     /// Leap: a copy that was called back is used on.
     LeapCopyKept = "leap-copy-kept",
     /// Leap: a writer calls copies back and does not wait until they are gone.

@@ -234,9 +234,7 @@ fn waiters(core: &Core, database: &str) -> RowBatch {
         unreachable!("the longest queues are the first by their waiters")
     };
     let wants = |key: &Key| index_of(known, key).is_some();
-    let locks = core.protocols.locks(known.protocol);
-    let rows = locks.map(|locks| locks.awaited_rows(&wants, count));
-    for row in rows.unwrap_or_default() {
+    for row in core.protocols.awaited_rows(known.protocol, &wants, count) {
         let Some((table, index)) = index_of(known, &row.key) else {
             continue;
         };

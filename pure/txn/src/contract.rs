@@ -4,7 +4,7 @@ use crate::bound::ClockBound;
 use crate::counters::Counters;
 use crate::frames::Frames;
 use crate::history::Event;
-use crate::lock::{LockMode, LockTable};
+use crate::lock::{AwaitedRow, LockMode, LockTable};
 use crate::moving::MovingRows;
 use crate::piles::PendingRow;
 use crate::program::{DecodeProgram, Program};
@@ -748,6 +748,15 @@ pub trait Protocol: fmt::Display {
     /// The locks of this shard; `None`: it has no table of them.
     fn locks(&self) -> Option<&LockTable> {
         None
+    }
+
+    /// The rows for which most operations wait here, at most `count` of those that `wants` names.
+    /// Costs as much as there are such operations.
+    fn awaited_rows(&self, wants: &dyn Fn(&Key) -> bool, count: usize) -> Vec<AwaitedRow> {
+        let rows = self
+            .locks()
+            .map(|locks| locks.awaited_rows(wants, &|_| true));
+        AwaitedRow::longest(rows.unwrap_or_default(), count)
     }
 
     /// Calls `f` with the index and the timestamp of each snapshot that is being read here, for

@@ -8,8 +8,8 @@
 //! | MySQL | `information_schema.innodb_trx` of each node: transactions in LOCK WAIT in it |
 //!
 //! PostgreSQL wakes all that wait for a transaction when it ends, and they queue up again: for a
-//! moment most do not wait. One more has the row when others wait for it, or one on each shard
-//! where they do.
+//! moment most do not wait. One more has the row when others wait for it; where rows move
+//! (`leap`), on the shard that has the row.
 
 use super::gate::{Gate, Gathering, gathering};
 use crate::run::others::Others;
@@ -364,8 +364,10 @@ impl Contention {
                 false => text(0) == hot_statement(row),
             };
             let count = answers.int(0, place, if server.is_trellis { 6 } else { 1 });
+            // Where a row is under way those who wait have no holder among them.
+            let holds = !server.is_trellis || answers.cell(0, place, 4).is_some();
             if let Some(at) = self.rows.iter().position(|(row, _)| is_row(row)) {
-                seen[at] += count.unwrap_or(0) as f64 + 1.0;
+                seen[at] += count.unwrap_or(0) as f64 + f64::from(u8::from(holds));
             }
         }
         Ok(seen)

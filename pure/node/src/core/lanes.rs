@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 use store::Store;
 use txn::LockTable;
 use txn::contract::{Outgoing, Submitted};
+use txn::lock::AwaitedRow;
 use txn::{
     Cx, Doubt, InTheWay, Moves, MovingRows, OpId, OpReply, Outbox, PendingRow, Protocol,
     Submission, TxnCost, TxnOptions,
@@ -327,6 +328,16 @@ impl Protocols {
         count: usize,
     ) -> Vec<PendingRow> {
         one!(self, kind, |machine| machine.pending_rows(wants, count))
+    }
+
+    /// See [`Protocol::awaited_rows`].
+    pub(crate) fn awaited_rows(
+        &self,
+        kind: ProtocolKind,
+        wants: &dyn Fn(&Key) -> bool,
+        count: usize,
+    ) -> Vec<AwaitedRow> {
+        one!(self, kind, |machine| machine.awaited_rows(wants, count))
     }
 
     /// The locks of the databases with this protocol.

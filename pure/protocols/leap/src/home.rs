@@ -65,6 +65,8 @@ pub(crate) enum Stage {
 pub(crate) struct Incoming {
     pub(crate) key: Key,
     pub(crate) priority: Priority,
+    /// See [`crate::alone`].
+    pub(crate) alone: bool,
     /// A copy is enough for the requester.
     pub(crate) shared: bool,
     pub(crate) stage: Stage,
@@ -96,6 +98,8 @@ pub(crate) struct Grant {
     /// The request that this grant answers.
     pub(crate) request: Want,
     pub(crate) priority: Priority,
+    /// See [`crate::alone`].
+    pub(crate) alone: bool,
     /// The owner has restarted: the requester is asked to refuse the grant.
     pub(crate) cancel: bool,
     /// Earlier grants of the row that came to nothing; the owner may know one in place of this.
@@ -116,6 +120,7 @@ impl Grant {
             want,
             request,
             priority,
+            alone: false,
             cancel: false,
             older: Vec::new(),
         }
@@ -183,6 +188,9 @@ impl Leap {
             }
         } else if let Some(known) = self.home.incoming.get(&want) {
             let stage = known.stage;
+            if !request.alone {
+                self.expose_incoming(cx, want);
+            }
             self.answer_again(cx, want, stage);
         } else if over {
             if want.seq >= request.floor {
@@ -197,6 +205,7 @@ impl Leap {
             let incoming = Incoming {
                 key: request.key,
                 priority: request.priority,
+                alone: request.alone,
                 shared: request.shared,
                 stage: Stage::Locking,
                 reclaim: None,
@@ -216,7 +225,7 @@ impl Leap {
         };
         let acquired = self.home.dispatch.acquire(LockRequest {
             // A reclaim waits whatever its age.
-            alone: incoming.reclaim.is_some(),
+            alone: incoming.reclaim.is_some() || incoming.alone,
             ..LockRequest::new(place, item, mode, cx.now, id)
         });
         incoming.stage = Stage::Queued(id);
@@ -286,6 +295,7 @@ impl Leap {
             self.end_request_of(cx, want, Some(reason));
             return;
         }
+        let incoming = self.home.begin_turn(want);
         let lends = incoming.shared && from != self.shard && self.lends(&incoming.key);
         // A read that moves the row counts as a read: else no row would reach `share_after`.
         if !incoming.shared {
@@ -300,9 +310,9 @@ impl Leap {
                 self.grant(cx, want, &incoming, owner, home);
             }
             None if from != self.shard => {
-                let (key, priority) = (incoming.key, incoming.priority);
+                let (key, priority, alone) = (incoming.key, incoming.priority, incoming.alone);
                 let releasing = Releasing::new(key, None, self.shard, want, priority);
-                self.begin_release(cx, releasing);
+                self.begin_release(cx, Releasing { alone, ..releasing });
             }
             Some(Some(owner)) if owner != from => {
                 self.grant(cx, want, &incoming, owner, want);
@@ -324,7 +334,8 @@ impl Leap {
     ) {
         let otag = self.home.next_otag(cx.incarnation);
         let (key, priority) = (incoming.key.clone(), incoming.priority);
-        let grant = Grant::new(key, owner, want, request, priority);
+        let mut grant = Grant::new(key, owner, want, request, priority);
+        grant.alone = incoming.alone;
         let entry = self.home.away(&incoming.key);
         assert_eq!(entry.grant, None, "one grant at a time");
         entry.grant = Some(otag);
@@ -366,6 +377,7 @@ impl Leap {
             to_incarnation: grant.want.life,
             seq: grant.want.seq,
             priority: grant.priority,
+            alone: grant.alone,
         };
         self.say(cx, owner, Body::TransferRequest(Box::new(request)));
     }
@@ -570,6 +582,7 @@ impl Leap {
                 ts: Ts::ZERO,
                 txn: place(want),
             },
+            alone: false,
             shared: false,
             stage: Stage::Locking,
             reclaim: Some(backup),

@@ -120,7 +120,7 @@ impl Job {
     }
 
     /// The row for which it waits, if it waits for one.
-    fn waits_for(&self) -> Option<Key> {
+    pub(crate) fn waits_for(&self) -> Option<Key> {
         match self.op.as_ref() {
             Some(Op::InsertMany(rows)) => {
                 let row = rows.from(self.loading.at()).next()?;

@@ -128,7 +128,9 @@ impl Leap {
         if mode == LockMode::Shared && self.uses_copy(job.txn, key) {
             return Ok(());
         }
-        self.own(cx, key, job.id, job.priority(), mode)?;
+        // One that inserts many rows has others locked as well, which it has requested ahead.
+        let alone = job.alone && job.asked_ahead == 0;
+        self.own(cx, key, job, mode, alone)?;
         if mode != LockMode::Shared {
             self.sharing.note_write(key);
             if self.sharing.is_lent(key) {

@@ -34,6 +34,7 @@
 
 extern crate alloc;
 
+mod alone;
 mod bulk_commit;
 mod checkpoint;
 mod commit;

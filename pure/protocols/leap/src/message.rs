@@ -113,6 +113,9 @@ pub struct OwnerRequest {
     pub key: Key,
     /// Priority of the transaction that asks.
     pub priority: Priority,
+    /// The request waits whatever its age ([`crate::alone`]). If the message is repeated, what the
+    /// last one says counts.
+    pub alone: bool,
     /// The transaction only reads the row: a copy is enough.
     pub shared: bool,
 }
@@ -177,6 +180,8 @@ pub struct TransferRequest {
     pub seq: u64,
     /// Priority of the transaction that asks.
     pub priority: Priority,
+    /// See [`OwnerRequest::alone`].
+    pub alone: bool,
 }
 
 impl TransferRequest {

@@ -44,6 +44,8 @@ pub(crate) struct Releasing {
     pub(crate) home: ShardId,
     pub(crate) want: Want,
     pub(crate) priority: Priority,
+    /// See [`crate::alone`].
+    pub(crate) alone: bool,
     /// The row stays: when the lock is granted, nothing follows.
     pub(crate) void: bool,
 }
@@ -62,19 +64,15 @@ impl Releasing {
             home,
             want,
             priority,
+            alone: false,
             void: false,
         }
     }
 
     fn asked(home: ShardId, request: TransferRequest) -> Releasing {
-        let want = request.want();
-        Releasing::new(
-            request.key,
-            Some(request.otag),
-            home,
-            want,
-            request.priority,
-        )
+        let (want, otag, alone) = (request.want(), Some(request.otag), request.alone);
+        let releasing = Releasing::new(request.key, otag, home, want, request.priority);
+        Releasing { alone, ..releasing }
     }
 }
 
@@ -152,6 +150,9 @@ impl Leap {
                 }
                 let pending = self.owner.release_of(&request.key);
                 if pending.is_some_and(|pending| pending.otag == Some(otag)) {
+                    if !request.alone {
+                        self.expose_release(&request.key);
+                    }
                     self.say(cx, home, Body::Waiting(otag));
                     return;
                 }
@@ -235,7 +236,7 @@ impl Leap {
         let releasing = &self.owner.releasing[&id];
         let (item, mode) = (Item::of(&releasing.key), LockMode::Exclusive);
         let acquired = self.locks.acquire(LockRequest {
-            alone: printed!(self, LeapYoungerWaits),
+            alone: releasing.alone || printed!(self, LeapYoungerWaits),
             ..LockRequest::new(releasing.priority, item, mode, cx.now, id)
         });
         let doubt = self.doubt_of(&releasing.key);

@@ -140,6 +140,10 @@ impl Leap {
         loop {
             if let Some(body) = self.loopback.pop_front() {
                 self.on_body(cx, self.shard, cx.incarnation, body);
+            } else if let Some(key) = self.locks.take_exposed() {
+                self.expose_request(cx, &key);
+            } else if let Some(key) = self.home.dispatch.take_exposed() {
+                self.expose_turn(cx, &key);
             } else if self.locks.has_events() {
                 self.take_lock_events(cx);
             } else if self.home.dispatch.has_events() {

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use base::{IndexId, Key, NodeId, Position, ShardId, Time, Ts, TxnId};
 use journal::{CheckpointTables, Ownership};
 use store::Store;
+use txn::lock::AwaitedRow;
 use txn::{
     AbortReason, Doubt, LockTable, MovingRows, Op, OpId, OpReply, PendingRow, Piles, Protocol,
     ProtocolMessage, Submission, Submitted, TxnCost, TxnOptions,
@@ -201,6 +202,10 @@ impl Protocol for Leap {
 
     fn locks(&self) -> Option<&LockTable> {
         Some(&self.locks)
+    }
+
+    fn awaited_rows(&self, wants: &dyn Fn(&Key) -> bool, count: usize) -> Vec<AwaitedRow> {
+        self.rows_awaited_here(wants, count)
     }
 
     fn each_snapshot(&self, f: &mut dyn FnMut(IndexId, Ts)) {

@@ -4,7 +4,7 @@
 //! one request per row and shard, later transactions wait in the lock queue, and the row is locked
 //! already when it arrives (the paper's "request lock", section 4.1.3).
 
-use crate::job::{Stop, Wait};
+use crate::job::{Job, Stop, Wait};
 use crate::message::{Body, Fate, Inform, Refused, Response};
 use crate::outage::cut_off;
 use crate::owner::{Held, Tenure};
@@ -22,6 +22,8 @@ pub(crate) struct Request {
     pub(crate) home: ShardId,
     /// The transaction in whose name the row is requested.
     pub(crate) priority: Priority,
+    /// See [`crate::alone`].
+    pub(crate) alone: bool,
     /// The row is wanted for reading.
     pub(crate) shared: bool,
     /// The transaction has read the row in a copy, which was given up for this request.
@@ -89,14 +91,16 @@ impl Leap {
     }
 
     /// Makes sure that this shard owns the row, or requests it for a job that has locked it here.
+    /// `alone`: its transaction has no other lock and asks for nothing else.
     pub(crate) fn own(
         &mut self,
         cx: &mut Cx<'_>,
         key: &Key,
-        job: u64,
-        priority: Priority,
+        job: &Job,
         mode: LockMode,
+        alone: bool,
     ) -> Result<(), Stop> {
+        let (job, priority) = (job.id, job.priority());
         match self.standing(key) {
             Standing::Mine => return Ok(()),
             Standing::Doubtful => return Err(Stop::Wait(Wait::Gate)),
@@ -117,11 +121,15 @@ impl Leap {
         if let Some(request) = self.requester.wanted(key) {
             let other = request.priority;
             // A job that waits for a request waits for all that the request waits for.
-            if other.txn != priority.txn && other > priority {
+            let alone = alone && request.alone;
+            if other.txn != priority.txn && other > priority && !alone {
                 let (key, holder) = (key.clone(), other.txn);
                 return Err(Stop::aborted(AbortReason::Die { key, holder }));
             }
             request.waiters.push(job);
+            if !alone {
+                self.expose_request(cx, key);
+            }
             return Err(Stop::Wait(Wait::Row));
         }
         self.ask(cx, key, Vec::from([job]), priority, mode);
@@ -147,6 +155,7 @@ impl Leap {
             key: key.clone(),
             home,
             priority,
+            alone: false,
             shared: mode == LockMode::Shared,
             gave_copy_up: false,
             at: None,
@@ -324,6 +333,7 @@ impl Leap {
     /// A request is answered: the jobs that wait for it go on.
     pub(crate) fn end_request(&mut self, seq: u64) {
         if let Some(request) = self.requester.end(seq) {
+            self.locks.end_patience(&request.key);
             self.jobs.wake_all(request.waiters);
         }
     }
@@ -352,6 +362,10 @@ impl Leap {
     /// again: the copy may be gone, and another transaction may have written since.
     pub(crate) fn fail_request(&mut self, cx: &mut Cx<'_>, seq: u64, reason: Option<AbortReason>) {
         let Some(request) = self.requester.end(seq) else {
+            return;
+        };
+        self.locks.end_patience(&request.key);
+        let Some(request) = self.asked_alone(cx, request, reason.as_ref()) else {
             return;
         };
         let has_copy = !request.shared && self.sharing.has_copy(&request.key);

@@ -175,7 +175,7 @@ impl Leap {
         state.ops += 1;
         let alone = fresh && !self.locks.knows(txn);
         if !alone && !idle {
-            self.expose(txn);
+            self.expose(cx, txn);
         }
         let Submission {
             id, to, planned, ..
@@ -289,13 +289,19 @@ impl Leap {
     }
 
     /// The transaction waits for something else now, or holds something: it is exposed.
-    fn expose(&mut self, txn: TxnId) {
+    fn expose(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
+        let mut rows = Vec::new();
         for (_, job) in &self.coord.txns[&txn].local {
-            if let Some(job) = self.jobs.get_mut(*job) {
-                job.alone = false;
+            if let Some(job) = self.jobs.get_mut(*job)
+                && core::mem::replace(&mut job.alone, false)
+            {
+                rows.extend(job.waits_for());
             }
         }
         self.locks.expose(txn);
+        for key in rows {
+            self.expose_request(cx, &key);
+        }
     }
 
     /// Answers an operation that ran here. Pending if the commit rides on the operation and waits.

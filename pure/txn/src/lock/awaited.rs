@@ -93,6 +93,15 @@ pub struct AwaitedLock {
     pub since: Option<Time>,
 }
 
+impl AwaitedRow {
+    /// The first `count` of these by their number of requests.
+    pub fn longest(mut rows: Vec<AwaitedRow>, count: usize) -> Vec<AwaitedRow> {
+        rows.sort_by_key(|row| Reverse(row.waiters));
+        rows.truncate(count);
+        rows
+    }
+}
+
 impl LockTable {
     /// The locks for which requests wait, in order of their arrival, each behind the locks in its
     /// way; about `count` at most. A holder stands once, with its strongest mode, for all that wait
@@ -143,17 +152,21 @@ impl LockTable {
         locks
     }
 
-    /// The rows for which most requests wait, at most `count` of those that `wants` names. Costs as
-    /// much as there are waiters.
-    pub fn awaited_rows(&self, wants: &dyn Fn(&Key) -> bool, count: usize) -> Vec<AwaitedRow> {
+    /// The rows that `wants` names for which requests wait, of those requests whose number `counts`
+    /// names. Costs as much as there are waiters.
+    pub fn awaited_rows(
+        &self,
+        wants: &dyn Fn(&Key) -> bool,
+        counts: &dyn Fn(u64) -> bool,
+    ) -> Vec<AwaitedRow> {
         let mut rows: BTreeMap<&PointKey, (&Waiter, usize)> = BTreeMap::new();
         // Those that arrived first come first.
-        for waiter in self.waiters.values() {
+        for waiter in self.waiters.values().filter(|it| counts(it.request)) {
             if let OwnedItem::Point(point) = &waiter.item {
                 rows.entry(point).or_insert((waiter, 0)).1 += 1;
             }
         }
-        let mut rows: Vec<AwaitedRow> = rows
+        let rows = rows
             .into_values()
             .map(|(first, waiters)| {
                 let (item, mut holder) = (first.item.as_item(), None);
@@ -167,10 +180,7 @@ impl LockTable {
                     waiters,
                 }
             })
-            .filter(|row| wants(&row.key))
-            .collect();
-        rows.sort_by_key(|row| Reverse(row.waiters));
-        rows.truncate(count);
-        rows
+            .filter(|row| wants(&row.key));
+        rows.collect()
     }
 }

@@ -46,6 +46,9 @@
 //! A transaction that is granted two claims on one row holds [`Claim::join`], which excludes all
 //! that either excludes. No lock can be in the way of that, so no third request is needed.
 //!
+//! A lock may stand for a request at another shard, which waits there. That one is alone as long as
+//! only requests that are alone wait for the lock ([`LockTable::begin_patience`]).
+//!
 //! The table does not find rows: a lock on an absent key is as good as any.
 
 mod awaited;
@@ -53,6 +56,7 @@ mod bulk;
 mod claim;
 mod give_way;
 mod part;
+mod patient;
 mod point;
 mod release;
 mod show;

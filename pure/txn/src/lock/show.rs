@@ -158,6 +158,7 @@ impl LockTable {
                 .expect("a waiter has an owner");
             assert!(owner.waiting.contains(arrival));
         }
+        self.validate_patience();
     }
 
     fn validate_runs(&self) {

@@ -366,6 +366,9 @@ pub struct LockTable {
     /// See [`LockTable::take_in_the_way`].
     pub(super) in_the_way: Vec<InTheWay>,
     pub(super) events: Vec<LockEvent>,
+    /// See [`LockTable::begin_patience`] and [`LockTable::take_exposed`].
+    pub(super) patient: BTreeSet<PointKey>,
+    pub(super) exposed: Vec<PointKey>,
     /// Owners of ended transactions: their vectors keep their memory.
     pub(super) spare: Vec<Owner>,
     arrivals: u64,
@@ -406,6 +409,8 @@ impl LockTable {
             looks: BTreeSet::new(),
             in_the_way: Vec::new(),
             events: Vec::new(),
+            patient: BTreeSet::new(),
+            exposed: Vec::new(),
             spare: Vec::new(),
             arrivals: 0,
             runs_from: RUNS_FROM,

@@ -392,6 +392,9 @@ impl LockTable {
     }
 
     pub(super) fn enqueue(&mut self, arrival: u64, waiter: Waiter) {
+        if !waiter.alone {
+            self.expose_rows(&waiter.item.as_item());
+        }
         match &waiter.item {
             OwnedItem::Point(point) => {
                 let entry = self
@@ -606,7 +609,10 @@ impl LockTable {
                 continue;
             }
             match self.judge(&self.waiters[&arrival], arrival) {
-                Verdict::Wait => {}
+                Verdict::Wait => {
+                    let item = self.waiters[&arrival].item.clone();
+                    self.expose_rows(&item.as_item());
+                }
                 Verdict::Grant => self.grant(arrival, &mut freed),
                 Verdict::Die(conflict) => {
                     freed.push(self.finish(arrival, Settled::Died(conflict)).item);

@@ -84,6 +84,21 @@ impl Home {
         incoming.expect("a request is kept until it is over")
     }
 
+    /// A request has its turn. Returns it.
+    pub(crate) fn begin_turn(&mut self, want: Want) -> Incoming {
+        let incoming = self.incoming.get_mut(&want);
+        let incoming = incoming.expect("a request is kept until it is over");
+        if incoming.alone {
+            incoming.alone = self.dispatch.begin_patience(&incoming.key, place(want));
+        }
+        incoming.clone()
+    }
+
+    /// The request that has the turn of a row that is away.
+    pub(crate) fn turn_of(&self, key: &Key) -> Option<Want> {
+        self.grant_of(key).map(|(_, grant)| grant.request)
+    }
+
     /// The owner of a row that is away and not on its way from here.
     pub(crate) fn owner_of(&self, key: &Key) -> Option<ShardId> {
         self.table.get(key)?.owner
@@ -120,8 +135,11 @@ impl Home {
         let Some(incoming) = self.incoming.remove(&want) else {
             return;
         };
-        if let Stage::Queued(id) = incoming.stage {
-            self.queued.remove(&id);
+        match incoming.stage {
+            Stage::Queued(id) => {
+                self.queued.remove(&id);
+            }
+            Stage::Locking | Stage::Granted(_) => self.dispatch.end_patience(&incoming.key),
         }
         if incoming.reclaim.is_none()
             && let Some((life, seen)) = self.requests_seen.get_mut(&want.to)

@@ -101,6 +101,11 @@ impl Owner {
         self.releasing.get(self.release_of.get(key)?)
     }
 
+    /// As [`Owner::release_of`], to change it.
+    pub(crate) fn release_of_mut(&mut self, key: &Key) -> Option<&mut Releasing> {
+        self.releasing.get_mut(self.release_of.get(key)?)
+    }
+
     /// Numbers of the releases of rows that are to leave.
     pub(crate) fn leaving(&self) -> &BTreeMap<Key, u64> {
         &self.release_of

@@ -52,6 +52,7 @@ impl Requester {
             floor: self.requests.floor(request.home).unwrap_or(seq),
             key: request.key.clone(),
             priority: request.priority,
+            alone: request.alone,
             shared: request.shared,
         })
     }
@@ -64,6 +65,13 @@ impl Requester {
     /// The request for a row.
     pub(crate) fn wanted(&mut self, key: &Key) -> Option<&mut Request> {
         self.requests.get_mut(*self.wanted.get(key)?)
+    }
+
+    /// The request for a row is alone no more. Returns its number if it was.
+    pub(crate) fn expose(&mut self, key: &Key) -> Option<u64> {
+        let seq = *self.wanted.get(key)?;
+        let request = self.requests.get_mut(seq)?;
+        core::mem::replace(&mut request.alone, false).then_some(seq)
     }
 
     /// Numbers of the open requests by row.

@@ -218,6 +218,8 @@ fn an_older_request_waits_and_a_younger_one_dies() {
     world.settle();
     assert!(world.take_answer(held).unwrap().result.is_ok());
     let younger = world.begin(shard(3));
+    world.submit(younger, add("b0", 1), false);
+    world.settle();
     let waits = world.submit(older, add("a0", 1), false);
     let dies = world.submit(younger, add("a0", 1), false);
     world.settle();

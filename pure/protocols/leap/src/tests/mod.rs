@@ -1,6 +1,7 @@
 //! Tests with several shards in one process.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod alone;
 mod entrust;
 mod faults;
 mod formulas;

@@ -63,7 +63,7 @@ pub(super) fn value(world: &mut World, at: u16, name: &str) -> Option<i64> {
     None
 }
 
-fn done(world: &mut World, id: OpId) -> bool {
+pub(super) fn done(world: &mut World, id: OpId) -> bool {
     world
         .take_answer(id)
         .is_some_and(|reply| reply.result.is_ok())
@@ -399,6 +399,8 @@ fn an_urgent_request_goes_first() {
     let first = world.submit(urgent, add("a0", 1), false);
     world.settle();
     let younger = world.begin(shard(3));
+    world.submit(younger, insert("b9", 1), false);
+    world.settle();
     let dies = world.submit(younger, add("a0", 1), false);
     world.settle();
     let died = world

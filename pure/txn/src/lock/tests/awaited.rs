@@ -2,6 +2,10 @@
 
 use super::*;
 
+fn longest(table: &Table, count: usize) -> Vec<AwaitedRow> {
+    AwaitedRow::longest(table.0.awaited_rows(&|_| true, &|_| true), count)
+}
+
 #[test]
 fn awaited_rows_are_told_with_the_longest_queue_first() {
     let mut table = Table(LockTable::new());
@@ -14,17 +18,17 @@ fn awaited_rows_are_told_with_the_longest_queue_first() {
         assert_eq!(table.ask(who, name, exclusive, false), Acquired::Waiting);
     }
     assert_eq!(table.range(1, "a", "z", exclusive), Acquired::Waiting);
-    let rows = table.0.awaited_rows(&|_| true, 5);
+    let rows = longest(&table, 5);
     let told = rows.iter().map(|row| (&row.key, row.holder, row.waiters));
     let (a, b) = (key("a"), key("b"));
     assert_eq!(
         told.collect::<Vec<_>>(),
         [(&b, Some(txn(8)), 3), (&a, Some(txn(9)), 1)]
     );
-    assert_eq!(table.0.awaited_rows(&|_| true, 1).len(), 1);
-    assert_eq!(table.0.awaited_rows(&|row| *row == a, 5)[0].key, a);
+    assert_eq!(longest(&table, 1).len(), 1);
+    assert_eq!(table.0.awaited_rows(&|row| *row == a, &|_| true)[0].key, a);
     table.0.release(txn(9));
-    assert_eq!(table.0.awaited_rows(&|_| true, 5).len(), 1);
+    assert_eq!(longest(&table, 5).len(), 1);
 }
 
 #[test]
