@@ -451,7 +451,7 @@ mod tests {
             Kind::Real { min, max } => [min, (min + max) / 3.0, max]
                 .map(|n| n.to_string())
                 .to_vec(),
-            Kind::Enum(all) => words(all),
+            Kind::Enum(all) | Kind::OneOf(all, _) => words(all),
             Kind::Alias(pairs) | Kind::Encoding(pairs) => pairs
                 .iter()
                 .map(|(spelling, _)| (*spelling).to_owned())

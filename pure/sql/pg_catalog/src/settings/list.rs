@@ -2,7 +2,7 @@
 //!
 //! Many only exist because clients, dumps and ORMs set them: of those only the default is taken.
 
-use super::Kind::{self, Alias, Bool, Encoding, Enum, Real, SchemaList, Text, TimeZone};
+use super::Kind::{self, Alias, Bool, Encoding, Enum, OneOf, Real, SchemaList, Text, TimeZone};
 use super::Unit::{self, Blocks, KiB, Millis, Seconds};
 use super::{Context, SERVER_VERSION, Setting};
 
@@ -38,9 +38,6 @@ const ENCODINGS: &[(&str, &str)] = &[
     ("unicode", "UTF8"),
     ("sqlascii", "SQL_ASCII"),
 ];
-
-/// How intervals are printed.
-const INTERVAL_STYLES: &[(&str, &str)] = &[("postgres", "postgres"), ("iso_8601", "iso_8601")];
 
 /// Dates are printed and read in ISO order.
 const DATE_STYLES: &[(&str, &str)] = &[
@@ -175,7 +172,8 @@ pub const SETTINGS: &[Setting] = settings! {
         "Shows whether the server is a read-only copy.";
     "integer_datetimes" Internal reported, Bool, "on",
         "Shows whether timestamps are integers.";
-    "IntervalStyle" User reported, Alias(INTERVAL_STYLES), "postgres",
+    "IntervalStyle" User reported,
+        OneOf(&["postgres", "iso_8601"], &["postgres_verbose", "sql_standard"]), "postgres",
         "Sets the display format for interval values.";
     "is_superuser" Internal reported, Bool, "on",
         "Shows whether the user may do everything.";

@@ -58,6 +58,8 @@ pub enum Kind {
     },
     /// One of these words, in lower case.
     Enum(&'static [&'static str]),
+    /// One of the first words, in lower case; PostgreSQL has those behind, too.
+    OneOf(&'static [&'static str], &'static [&'static str]),
     /// Any text.
     Text,
     /// A fixed meaning in another form of writing, checked by a rule of its own: (accepted
@@ -103,7 +105,7 @@ impl Setting {
             Kind::Bool => "bool",
             Kind::Integer { .. } => "integer",
             Kind::Real { .. } => "real",
-            Kind::Enum(_) => "enum",
+            Kind::Enum(_) | Kind::OneOf(..) => "enum",
             Kind::Text | Kind::Alias(_) | Kind::Encoding(_) | Kind::SchemaList | Kind::TimeZone => {
                 "string"
             }
@@ -249,6 +251,19 @@ fn check(setting: &Setting, value: &str) -> Result<String, SqlError> {
                 Some(word) => Ok((*word).to_owned()),
                 None => invalid(&format!("Available values: {}.", words.join(", "))),
             }
+        }
+        Kind::OneOf(taken, lacking) => {
+            let lower = value.trim().to_ascii_lowercase();
+            let is_one = |words: &[&str]| words.contains(&&*lower);
+            if is_one(taken) {
+                return Ok(lower);
+            }
+            if is_one(lacking) {
+                let hint = format!("Supported values: {}.", taken.join(", "));
+                return Err(unsupported(setting, value).hint(hint));
+            }
+            let all: Vec<&str> = taken.iter().chain(lacking).copied().collect();
+            invalid(&format!("Available values: {}.", all.join(", ")))
         }
         Kind::Alias(pairs) => {
             let squeezed = value.chars().filter(|c| !c.is_whitespace());
