@@ -104,6 +104,8 @@ impl JournalPort for NodeJournal {
 pub(crate) struct Core {
     pub(crate) config: ShardConfig,
     pub(crate) now: Time,
+    /// When a client last sent a statement to this shard.
+    pub(crate) heard: Time,
     pub(crate) clock: Clock,
     /// Home shard of each slot: from the configuration, then from the catalog.
     pub(crate) placement: Placement,
@@ -154,6 +156,7 @@ impl Core {
         let placement = Placement::new(config.nodes.len() as u16, config.shards_per_node);
         let mut core = Core {
             now: Time(0),
+            heard: Time(0),
             clock: Clock::new(shard, clock_floor),
             placement,
             durable: journal.durable(),

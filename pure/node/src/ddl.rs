@@ -96,6 +96,8 @@ pub(crate) enum Action {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Nodes<'a> {
     pub(crate) now: Time,
+    /// [`crate::pace::Pace::rest_us`]
+    pub(crate) rest_us: u64,
     /// Shards of nodes to which no connection stands.
     pub(crate) down: &'a [ShardId],
     /// The node has just started: shards that were not seen yet are waited for.
@@ -150,6 +152,8 @@ struct Change {
     failure: Option<SqlError>,
     reserved: Vec<IndexId>,
     position: Option<FillPosition>,
+    /// When the last batch ended, behind which there is a rest.
+    rests_from: Option<Time>,
     waiting: Waiting,
     /// The database that has got a protocol under which rows move. It may be opened under that when
     /// every node knows.
@@ -440,6 +444,7 @@ impl Ddl {
             Ok(_) => {
                 if next.is_some() {
                     change.steps.push_front(Step::Fill(fill));
+                    change.rests_from = Some(now);
                 }
                 change.position = next;
             }
@@ -554,13 +559,17 @@ impl Ddl {
                 change.apply(&command, catalog)
             }
             Some(Step::Fill(fill)) => {
+                let rested = change.rests_from.take();
+                let rested = rested.map(|from| from.after(nodes.rest_us));
+                let begins = rested.unwrap_or_default().max(nodes.now);
                 change.waiting = Waiting::Batch {
                     fill: fill.clone(),
                     handle: None,
                     tries: Tries::default(),
-                    begins: nodes.now,
+                    begins,
                 };
-                Some(change.batch(fill, Tries::default().place()))
+                let batch = || change.batch(fill, Tries::default().place());
+                (begins == nodes.now).then(batch)
             }
             None => {
                 let change = self.current.take().expect("just seen");
@@ -599,6 +608,7 @@ impl Change {
             failure: None,
             reserved: Vec::new(),
             position: None,
+            rests_from: None,
             waiting: Waiting::Nothing,
             to_moving: None,
             unwanted: None,

@@ -27,6 +27,7 @@ pub mod machine;
 pub mod message;
 pub mod meter;
 pub mod oldest;
+mod pace;
 mod parcel;
 mod port;
 mod program;

@@ -1,15 +1,13 @@
 //! The executor's view of its transaction: [`exec::Port`] over the shard's core.
 
-use crate::core::Core;
+mod shared;
+
 use crate::events::Events;
+use crate::pace::Pace;
 use crate::sequence::{SequenceDraws, draw, last_drawn, set_drawn};
 use crate::show::Shows;
 use crate::snapshot::Held;
-use crate::used::Used;
-use base::{
-    DatabaseId, Planted, Position, RowBatch, ShardId, Slot, SqlError, SqlState, Time, Ts, TxnId,
-    is_planted,
-};
+use base::{Planted, RowBatch, ShardId, Slot, SqlError, SqlState, Time, Ts, is_planted};
 use bind::PlanCx;
 use bind::rel::Signal;
 use catalog::{Catalog, Database, ProtocolKind, Sequence};
@@ -18,7 +16,6 @@ use exec::objects::Descriptors;
 use exec::port::{OpAnswer, SequenceAsk, Started};
 use functions::overtime;
 use parse::Statement;
-use parse::session::Isolation;
 use parse::show::Show;
 use plan::Plan;
 use session::barrier::behind;
@@ -26,13 +23,13 @@ use session::errors::{disk_full, memory_used_up, program_too_long};
 use session::message::{
     FromTxn, SessionEffects, SessionFacts, SettingChange, StatementNo, TxnHandle,
 };
+pub(crate) use shared::TxnShared;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 use txn::contract::Submitted;
-use txn::touched::Touched;
 use txn::{
     JournalPort, LockMode, Op, OpError, OpId, OpReply, Outcome, Read, Snapshot, Submission, TxnCost,
 };
@@ -46,60 +43,6 @@ const SMALL_BYTES: i64 = 256 << 10;
 /// Least bytes of COPY data between two reports to the session that they were taken. Well below
 /// what a host lets a client send ahead.
 const COPY_TAKEN_BYTES: usize = 64 << 10;
-
-/// State that the statements of one transaction share.
-pub(crate) struct TxnShared {
-    pub(crate) id: TxnId,
-    pub(crate) protocol: ProtocolKind,
-    pub(crate) database: DatabaseId,
-    pub(crate) core: Rc<RefCell<Core>>,
-    pub(crate) isolation: Isolation,
-    pub(crate) read_only: bool,
-    pub(crate) txn_time: Time,
-    /// Snapshot of the whole transaction: of a read-only one of several statements.
-    pub(crate) snapshot: Cell<Option<Held>>,
-    /// Whether its first statement asks all shards for their clocks, so that no shard refuses the
-    /// snapshot later.
-    pub(crate) asks_clocks: bool,
-    /// Operations that the protocol has not answered yet.
-    pub(crate) pending: Cell<u32>,
-    /// Answers that have arrived and were not fetched yet: a handful, or those of a parcel, which
-    /// are mostly fetched in their order.
-    pub(crate) answers: RefCell<VecDeque<(OpId, OpReply)>>,
-    /// Largest position that was read: answers to the client wait for it.
-    pub(crate) wait: Cell<Position>,
-    pub(crate) outcome: RefCell<Option<Outcome>>,
-    /// Whether an operation was submitted that may write.
-    pub(crate) wrote: Cell<bool>,
-    /// Whether a statement has locked rows by FOR SHARE or FOR UPDATE.
-    pub(crate) locked_rows: Cell<bool>,
-    /// Key spaces that its statements have used, if there may be more than one statement.
-    pub(crate) used: Used,
-    pub(crate) touched: Touched,
-    pub(crate) deferred: RefCell<Deferred>,
-    /// Descriptors of large objects.
-    pub(crate) descriptors: RefCell<Descriptors>,
-    /// The shard that a statement has asked for advisory locks, and the session.
-    pub(crate) asked_keeper: Cell<Option<(ShardId, i32)>>,
-    /// The protocol has rolled it back.
-    pub(crate) undone: Cell<bool>,
-}
-
-impl TxnShared {
-    /// Whether each statement has a snapshot of its own.
-    pub(crate) fn is_read_committed(&self) -> bool {
-        match self.isolation {
-            Isolation::ReadUncommitted | Isolation::ReadCommitted => true,
-            Isolation::RepeatableRead | Isolation::Serializable => false,
-        }
-    }
-
-    pub(crate) fn take_answer(&self, id: OpId) -> Option<OpReply> {
-        let mut answers = self.answers.borrow_mut();
-        let at = answers.iter().position(|(op, _)| *op == id)?;
-        answers.remove(at).map(|(_, reply)| reply)
-    }
-}
 
 /// Memory of a statement, and rows that it has read in this turn.
 #[derive(Default)]
@@ -447,6 +390,10 @@ impl exec::Port for StatementPort {
             true => self.lock_rows(mode),
             false => self.read_locking(mode),
         }
+    }
+
+    fn batch_rows(&self) -> u32 {
+        Pace::of(&self.txn.core.borrow()).rows
     }
 
     fn read_snapshot(&self) -> Read {

@@ -196,7 +196,9 @@ impl Txns {
     /// The client has sent something.
     fn hear(&mut self, handle: TxnHandle) {
         if let Some(txn) = self.by_handle.get_mut(&handle) {
-            txn.heard = self.core.borrow().now;
+            let mut core = self.core.borrow_mut();
+            core.heard = core.now;
+            txn.heard = core.now;
         }
     }
 

@@ -5,13 +5,14 @@ use crate::value::{Kind, Value};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
+use workload::tpcc::text::push_int;
 
 /// Appends a value as the text of a parameter. `false`: it is NULL, and nothing was appended.
 pub fn push_text(value: &Value, dialect: Dialect, out: &mut Vec<u8>) -> bool {
     match value {
         Value::Null => return false,
         Value::Bool(value) => out.push(if *value { b'1' } else { b'0' }),
-        Value::Int(value) => push(out, format_args!("{value}")),
+        Value::Int(value) => push_int(*value, out),
         Value::Real(value) => push(out, format_args!("{value:?}")),
         Value::Text(value) => out.extend_from_slice(value.as_bytes()),
         Value::Bytes(value) => {

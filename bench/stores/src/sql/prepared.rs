@@ -3,13 +3,14 @@
 use super::reach::{Reach, failure_of_error};
 use entity::sql::{Dialect, Statement};
 use entity::{Failure, Kind};
+use std::sync::Arc;
 use workload::wire::{Connection, ParamType, Prepared};
 
 /// A prepared statement, with where the values of its parameters lie.
 #[derive(Clone, Debug)]
 pub(crate) struct Ready {
     pub(crate) prepared: Prepared,
-    pub(crate) params: Vec<usize>,
+    pub(crate) params: Arc<[usize]>,
 }
 
 /// A statement whose parameters are in their order.
@@ -44,7 +45,9 @@ pub(crate) async fn prepare<R: Reach>(
     let prepared = prepared.map_err(|error| failure_of_error::<R>(&error))?;
     let params = statements.into_iter().map(|statement| {
         let params = statement.params.into_iter();
-        params.map(|(position, _)| position).collect()
+        params
+            .map(|(position, _)| position)
+            .collect::<Arc<[usize]>>()
     });
     let ready = prepared.into_iter().zip(params);
     Ok(ready

@@ -16,6 +16,7 @@
 //! Each transaction that writes inserts its stamp; who lost the answer to COMMIT inserts the same
 //! row ([`entity::sql`]).
 
+mod seen;
 mod session;
 
 use crate::mapping::hash_of;
@@ -25,8 +26,8 @@ use crate::sql::{Network, Reach};
 use entity::sql::{self, Dialect};
 use entity::{Abilities, EntityDb, EntityType, Failure, Outcome, Range, Row, Schema, Scope};
 use entity::{Stamp, Value};
+use seen::Seen;
 use session::{OfKind, Session};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use workload::wire::{Answers, Connection, Isolation, Round, Status};
 
@@ -46,6 +47,8 @@ pub struct SqlStore<R: Reach = Network> {
     round: Round,
     answers: Answers,
     round_trips: u64,
+    /// What the transaction has read or written.
+    seen: Seen,
     /// The entity whose creation was refused last, within a transaction that had read others.
     doubled: Option<Vec<u8>>,
 }
@@ -57,8 +60,6 @@ struct Txn {
     /// Whether BEGIN was sent.
     has_begun: bool,
     has_written: bool,
-    /// What the transaction has read or written, by type and id.
-    seen: BTreeMap<Vec<u8>, Option<Row>>,
     /// Statements of the round whose rows are counted: each must change one.
     waiting: usize,
     /// Statements of the round before those.
@@ -86,6 +87,7 @@ impl<R: Reach> SqlStore<R> {
             round: Round::default(),
             answers: Answers::new(),
             round_trips: 0,
+            seen: Seen::default(),
             doubled: None,
         };
         store.connect().await?;
@@ -134,12 +136,16 @@ impl<R: Reach> SqlStore<R> {
 
     fn push(&mut self, ready: &Ready, values: &[Value]) {
         let mut bind = self.round.bind(ready.prepared);
-        let mut text = Vec::new();
-        for position in &ready.params {
-            text.clear();
-            bind = match sql::push_text(&values[*position], self.dialect, &mut text) {
-                true => bind.text(std::str::from_utf8(&text).unwrap_or("")),
-                false => bind.null(),
+        for position in &*ready.params {
+            bind = match &values[*position] {
+                Value::Null => bind.null(),
+                Value::Int(value) => bind.big(*value),
+                Value::Text(value) => bind.text(value),
+                value => {
+                    let mut text = Vec::new();
+                    sql::push_text(value, self.dialect, &mut text);
+                    bind.text(std::str::from_utf8(&text).unwrap_or(""))
+                }
             };
         }
         bind.send();
@@ -188,28 +194,35 @@ impl<R: Reach> SqlStore<R> {
 
     /// The rows of a statement of the last round, which are noted.
     fn rows(&mut self, kind: &EntityType, statement: usize) -> Result<Vec<Row>, Failure> {
-        let mut rows = Vec::new();
-        for row in 0..self.answers.rows(statement) {
-            let columns = kind.columns.iter().enumerate();
-            let values = columns.map(|(at, column)| {
+        let count = self.answers.rows(statement);
+        let mut rows = Vec::with_capacity(count);
+        for row in 0..count {
+            let mut values = Row::with_capacity(kind.columns.len());
+            for (at, column) in kind.columns.iter().enumerate() {
                 let cell = self.answers.cell(statement, row, at);
-                sql::read_text(column.kind, self.dialect, cell).ok_or_else(|| {
+                let value = sql::read_text(column.kind, self.dialect, cell);
+                values.push(value.ok_or_else(|| {
                     let text = format!("column \"{}\" has a value of another kind", column.name);
                     Failure::Refused(text)
-                })
-            });
-            let values = values.collect::<Result<Row, Failure>>()?;
-            self.note(kind, &values, Some(values.clone()));
+                })?);
+            }
+            self.note(kind, &values);
             rows.push(values);
         }
         Ok(rows)
     }
 
-    /// Notes what the transaction knows of an entity.
-    fn note(&mut self, kind: &EntityType, id: &[Value], row: Option<Row>) {
-        let key = self.seen_key(kind, id);
-        if let Some(txn) = &mut self.txn {
-            txn.seen.insert(key, row);
+    /// Notes an entity within a transaction.
+    fn note(&mut self, kind: &EntityType, row: &[Value]) {
+        if self.txn.is_some() {
+            self.seen.note(kind, row);
+        }
+    }
+
+    /// As [`SqlStore::note`], of an entity that is not there.
+    fn note_absent(&mut self, kind: &EntityType, id: &[Value]) {
+        if self.txn.is_some() {
+            self.seen.note_absent(kind, id);
         }
     }
 
@@ -217,17 +230,14 @@ impl<R: Reach> SqlStore<R> {
     /// transaction of the same time has made it, and reads would have told why this one must not.
     /// So a transaction that has read something runs again, and is told the second time.
     fn double(&mut self, kind: &EntityType, row: &[Value]) -> Failure {
-        let has_read = self.txn.as_ref().is_some_and(|txn| !txn.seen.is_empty());
-        let key = Some(self.seen_key(kind, row));
+        let has_read = !self.seen.is_empty();
+        let ids = row[..kind.id_count].iter();
+        let key = Some(key_of(&kind.name, ids, self.dialect));
         if !has_read || std::mem::replace(&mut self.doubled, key.clone()) == key {
             self.doubled = None;
             return Failure::Exists(named(kind, row));
         }
         Failure::conflict("23505")
-    }
-
-    fn seen_key(&self, kind: &EntityType, id: &[Value]) -> Vec<u8> {
-        key_of(&kind.name, id[..kind.id_count].iter(), self.dialect)
     }
 
     /// Takes the advisory lock of a group, if transactions lock and do not have it: `alone` to see
@@ -263,12 +273,6 @@ impl<R: Reach> SqlStore<R> {
 }
 
 impl<R: Reach> SqlStore<R> {
-    /// What the transaction knows of an entity; `None`: nothing.
-    fn seen(&self, kind: &EntityType, id: &[Value]) -> Option<Option<Row>> {
-        let txn = self.txn.as_ref()?;
-        txn.seen.get(&self.seen_key(kind, id)).cloned()
-    }
-
     /// Puts a write into the round that waits for the next one.
     fn wait(&mut self, ready: &Ready, values: &[Value]) {
         // What is behind those that wait must not come between.
@@ -307,10 +311,16 @@ impl<R: Reach> SqlStore<R> {
         self.rows(kind, at)
     }
 
+    /// No transaction is open any more.
+    fn end(&mut self) {
+        self.txn = None;
+        self.seen.clear();
+    }
+
     /// Rolls back what is open at the server.
     async fn roll_back(&mut self) -> Result<(), Failure> {
         self.round.clear();
-        self.txn = None;
+        self.end();
         let Some(session) = &mut self.session else {
             return Ok(());
         };
@@ -367,6 +377,7 @@ impl<R: Reach> EntityDb for SqlStore<R> {
     async fn begin(&mut self, _: Scope<'_>, stamp: Stamp) -> Result<(), Failure> {
         self.connect().await?;
         self.round.clear();
+        self.seen.clear();
         self.txn = Some(Txn {
             stamp,
             ..Txn::default()
@@ -376,7 +387,7 @@ impl<R: Reach> EntityDb for SqlStore<R> {
 
     async fn get(&mut self, kind: &EntityType, id: &[Value]) -> Result<Option<Row>, Failure> {
         self.connect_outside().await?;
-        if let Some(seen) = self.seen(kind, id) {
+        if let Some(seen) = self.seen.get(kind, id) {
             return Ok(seen);
         }
         let mut row = self.fetch(kind, id).await?;
@@ -385,7 +396,7 @@ impl<R: Reach> EntityDb for SqlStore<R> {
             row = self.fetch(kind, id).await?;
         }
         if row.is_none() {
-            self.note(kind, id, None);
+            self.note_absent(kind, id);
         }
         Ok(row)
     }
@@ -393,18 +404,19 @@ impl<R: Reach> EntityDb for SqlStore<R> {
     async fn create(&mut self, kind: &EntityType, row: &mut [Value]) -> Result<(), Failure> {
         self.inside()?;
         let ready = self.of_kind(kind)?.create.clone();
-        if let Some(Some(_)) = self.seen(kind, row) {
+        let known = self.seen.is_there(kind, row);
+        if known == Some(true) {
             return Err(Failure::Exists(named(kind, row)));
         }
         self.start()?;
         if !kind.generates_group() {
             self.lock(kind, kind.group_of(row), false);
         }
-        let is_absent = self.seen(kind, row) == Some(None) && kind.generated.is_none();
+        let is_absent = known == Some(false) && kind.generated.is_none();
         let is_free = self.txn.as_ref().is_some_and(|txn| txn.behind == 0);
         if is_absent && is_free {
             self.wait(&ready, row);
-            self.note(kind, row, Some(row.to_vec()));
+            self.note(kind, row);
             return Ok(());
         }
         self.has_written();
@@ -419,19 +431,22 @@ impl<R: Reach> EntityDb for SqlStore<R> {
             let text = || String::from("the server does not tell the generated id");
             row[id] = Value::Int(number.ok_or_else(|| Failure::Refused(text()))?);
         }
-        self.note(kind, row, Some(row.to_vec()));
+        self.note(kind, row);
         Ok(())
     }
 
     async fn update(&mut self, kind: &EntityType, row: &[Value]) -> Result<(), Failure> {
         self.inside()?;
         let ready = self.of_kind(kind)?.update.clone();
-        let known = self.seen(kind, row);
-        if let Some(old) = known {
-            check_immutable(kind, old.as_deref(), row)?;
+        if let Some(is_there) = self.seen.is_there(kind, row) {
+            let mut others = kind.columns[kind.id_count..].iter();
+            if !is_there || others.any(|column| column.immutable) {
+                let old = self.seen.get(kind, row).flatten();
+                check_immutable(kind, old.as_deref(), row)?;
+            }
             self.start()?;
             self.wait(&ready, row);
-            self.note(kind, row, Some(row.to_vec()));
+            self.note(kind, row);
             return Ok(());
         }
         self.start()?;
@@ -443,7 +458,7 @@ impl<R: Reach> EntityDb for SqlStore<R> {
             check_immutable(kind, old.as_deref(), row)?;
             return Err(Failure::conflict("the entity has just come"));
         }
-        self.note(kind, row, Some(row.to_vec()));
+        self.note(kind, row);
         Ok(())
     }
 
@@ -451,13 +466,13 @@ impl<R: Reach> EntityDb for SqlStore<R> {
         self.inside()?;
         let ready = self.of_kind(kind)?.delete.clone();
         self.start()?;
-        let known = self.seen(kind, id);
-        if let Some(None) = known {
+        let known = self.seen.is_there(kind, id);
+        if known == Some(false) {
             return Err(Failure::Missing(named(kind, id)));
         }
         if known.is_some() && !self.has_advisory() {
             self.wait(&ready, id);
-            self.note(kind, id, None);
+            self.note_absent(kind, id);
             return Ok(());
         }
         self.lock(kind, kind.group_of(id), false);
@@ -467,7 +482,7 @@ impl<R: Reach> EntityDb for SqlStore<R> {
         if self.answers.affected(at) == 0 {
             return Err(Failure::Missing(named(kind, id)));
         }
-        self.note(kind, id, None);
+        self.note_absent(kind, id);
         Ok(())
     }
 
@@ -517,7 +532,7 @@ impl<R: Reach> EntityDb for SqlStore<R> {
             // What happened at the server is decided; that it is left behind is all.
             let _ = self.roll_back().await;
         }
-        self.txn = None;
+        self.end();
         result
     }
 

@@ -202,6 +202,7 @@ impl World {
     fn next(&mut self) -> Option<Action> {
         let nodes = Nodes {
             now: self.now,
+            rest_us: 0,
             down: &self.down,
             starting: self.starting,
             full: &self.full,

@@ -16,6 +16,7 @@ use super::sweep::NO_SESSION;
 use crate::config::CATALOG_NODE;
 use crate::ddl::{Action, Answered, Nodes, Origin};
 use crate::message::{DdlWork, Message, WireMessage};
+use crate::pace::Pace;
 use base::{Position, ShardId, SqlError, SqlState, Time};
 use catalog::{Asker, BlockChange, Catalog, ProtocolKind, Switching};
 use plan::DdlPlan;
@@ -210,9 +211,13 @@ impl Shard {
             let catalog = self.core.borrow().catalog.clone();
             let down: Vec<ShardId> = self.shows.borrow().unreachable.iter().copied().collect();
             let unseen = down.iter().all(|shard| !self.met.contains(&shard.node()));
-            let now = self.core.borrow().now;
+            let (now, pace) = {
+                let core = self.core.borrow();
+                (core.now, Pace::of(&core))
+            };
             let nodes = Nodes {
                 now,
+                rest_us: pace.rest_us,
                 down: &down,
                 starting: unseen && self.is_starting(now),
                 full: &self.full_nodes,

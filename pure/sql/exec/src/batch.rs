@@ -18,10 +18,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use txn::{LockMode, Op, OpError, OpResult, ScanOp, Slots as ScanSlots};
 
-/// Rows of one batch. A batch locks its rows up to its end, and its flush holds up those of
-/// clients; each batch costs one flush.
-const FILL_ROWS: u32 = 1024;
-
 /// Where the next batch of a schema change starts.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FillPosition {
@@ -112,7 +108,7 @@ impl<'a> FillCx<'a> {
             read: port.read_batch(mode),
             program,
             row_limit: u64::MAX,
-            batch_rows: FILL_ROWS,
+            batch_rows: port.batch_rows(),
             after: position.after,
         });
         let answer = OpFuture::start(port, *shard, self.0.planned, op, false).await?;

@@ -67,6 +67,11 @@ pub trait Port {
     fn read_batch(&self, mode: LockMode) -> Read {
         self.read_locking(mode)
     }
+    /// How many rows such work takes at a time. It locks them up to its end, and its flush holds up
+    /// those of clients; each batch costs one flush.
+    fn batch_rows(&self) -> u32 {
+        1_024
+    }
     /// How rows are found that are locked afterwards, each by itself: without locks, whatever the
     /// isolation level.
     fn read_snapshot(&self) -> Read {

@@ -1,0 +1,255 @@
+//! What a transaction knows of entities: what it has read and written.
+
+use entity::{EntityType, Row, Value};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// So many entities are looked through one by one.
+const FEW: usize = 16;
+
+/// One entity.
+#[derive(Debug)]
+struct Known {
+    hash: u64,
+    kind: Cow<'static, str>,
+    /// Where its values begin in [`Seen::cells`], and how many there are: of an entity that is not
+    /// there, its ids.
+    from: usize,
+    count: usize,
+    is_there: bool,
+}
+
+/// A value whose bytes lie elsewhere.
+#[derive(Clone, Copy, Debug)]
+enum Cell {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Real(f64),
+    /// Where its bytes begin in [`Seen::bytes`], and how many there are.
+    Text(usize, usize),
+    Bytes(usize, usize),
+}
+
+/// Entities by their type and id. It keeps its memory from one transaction to the next.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    all: Vec<Known>,
+    cells: Vec<Cell>,
+    bytes: Vec<u8>,
+    /// The places of each hash, once there are many.
+    places: BTreeMap<u64, Vec<usize>>,
+}
+
+impl Seen {
+    pub(super) fn clear(&mut self) {
+        self.all.clear();
+        self.cells.clear();
+        self.bytes.clear();
+        self.places.clear();
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    fn place(&self, hash: u64, kind: &EntityType, id: &[Value]) -> Option<usize> {
+        let is_it =
+            |known: &Known| known.hash == hash && known.kind == kind.name && self.are(known, id);
+        if self.places.is_empty() {
+            return self.all.iter().position(is_it);
+        }
+        let mut places = self.places.get(&hash)?.iter().copied();
+        places.find(|place| is_it(&self.all[*place]))
+    }
+
+    /// Whether these are the first values of an entity.
+    fn are(&self, known: &Known, values: &[Value]) -> bool {
+        let cells = &self.cells[known.from..known.from + values.len()];
+        cells
+            .iter()
+            .zip(values)
+            .all(|(cell, value)| match (*cell, value) {
+                (Cell::Null, Value::Null) => true,
+                (Cell::Bool(cell), Value::Bool(value)) => cell == *value,
+                (Cell::Int(cell), Value::Int(value)) => cell == *value,
+                (Cell::Real(cell), Value::Real(value)) => cell == *value,
+                (Cell::Text(at, len), Value::Text(value)) => {
+                    self.bytes[at..at + len] == *value.as_bytes()
+                }
+                (Cell::Bytes(at, len), Value::Bytes(value)) => self.bytes[at..at + len] == **value,
+                _ => false,
+            })
+    }
+
+    /// What the transaction knows of an entity, `Some(false)` being that it is not there. `id` may
+    /// be its row.
+    pub(super) fn is_there(&self, kind: &EntityType, id: &[Value]) -> Option<bool> {
+        let id = &id[..kind.id_count];
+        let place = self.place(hash_of(kind, id), kind, id)?;
+        Some(self.all[place].is_there)
+    }
+
+    /// As [`Seen::is_there`], with the values.
+    pub(super) fn get(&self, kind: &EntityType, id: &[Value]) -> Option<Option<Row>> {
+        let id = &id[..kind.id_count];
+        let known = &self.all[self.place(hash_of(kind, id), kind, id)?];
+        let text = |at, len| String::from_utf8_lossy(&self.bytes[at..at + len]).into_owned();
+        let values = self.cells[known.from..known.from + known.count].iter();
+        let values = values.map(|cell| match *cell {
+            Cell::Null => Value::Null,
+            Cell::Bool(value) => Value::Bool(value),
+            Cell::Int(value) => Value::Int(value),
+            Cell::Real(value) => Value::Real(value),
+            Cell::Text(at, len) => Value::Text(text(at, len)),
+            Cell::Bytes(at, len) => Value::Bytes(self.bytes[at..at + len].to_vec()),
+        });
+        Some(known.is_there.then(|| values.collect()))
+    }
+
+    /// The entity is there, with these values.
+    pub(super) fn note(&mut self, kind: &EntityType, row: &[Value]) {
+        self.set(kind, row, true);
+    }
+
+    /// The entity is not there.
+    pub(super) fn note_absent(&mut self, kind: &EntityType, id: &[Value]) {
+        self.set(kind, &id[..kind.id_count], false);
+    }
+
+    fn set(&mut self, kind: &EntityType, values: &[Value], is_there: bool) {
+        let id = &values[..kind.id_count];
+        let hash = hash_of(kind, id);
+        let place = self.place(hash, kind, id);
+        let (from, count) = (self.cells.len(), values.len());
+        for value in values {
+            let cell = match value {
+                Value::Null => Cell::Null,
+                Value::Bool(value) => Cell::Bool(*value),
+                Value::Int(value) => Cell::Int(*value),
+                Value::Real(value) => Cell::Real(*value),
+                Value::Text(value) => Cell::Text(self.keep(value.as_bytes()), value.len()),
+                Value::Bytes(value) => Cell::Bytes(self.keep(value), value.len()),
+            };
+            self.cells.push(cell);
+        }
+        if let Some(place) = place {
+            let known = &mut self.all[place];
+            (known.from, known.count, known.is_there) = (from, count, is_there);
+            return;
+        }
+        let place = self.all.len();
+        self.all.push(Known {
+            hash,
+            kind: kind.name.clone(),
+            from,
+            count,
+            is_there,
+        });
+        if place == FEW {
+            for (place, known) in self.all.iter().enumerate() {
+                self.places.entry(known.hash).or_default().push(place);
+            }
+        } else if place > FEW {
+            self.places.entry(hash).or_default().push(place);
+        }
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> usize {
+        let at = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        at
+    }
+}
+
+/// Any function of a type and an id that spreads.
+fn hash_of(kind: &EntityType, id: &[Value]) -> u64 {
+    let mix =
+        |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    let of_bytes = |hash: u64, bytes: &[u8]| {
+        let (words, rest) = bytes.as_chunks::<8>();
+        let hash = words
+            .iter()
+            .fold(hash, |hash, word| mix(hash, u64::from_le_bytes(*word)));
+        let rest = rest
+            .iter()
+            .fold(0, |word, byte| word << 8 | u64::from(*byte));
+        mix(mix(hash, rest), bytes.len() as u64)
+    };
+    let kind = of_bytes(0, kind.name.as_bytes());
+    id.iter().fold(kind, |hash, value| match value {
+        Value::Null => mix(hash, 1),
+        Value::Bool(value) => mix(hash, u64::from(*value)),
+        Value::Int(value) => mix(hash, *value as u64),
+        Value::Real(value) => mix(hash, value.to_bits()),
+        Value::Text(value) => of_bytes(hash, value.as_bytes()),
+        Value::Bytes(value) => of_bytes(hash, value),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use entity::Entity;
+
+    #[derive(Clone, Debug, PartialEq, Entity)]
+    struct Note {
+        #[id]
+        #[group]
+        user: String,
+        #[id]
+        number: i64,
+        text: Option<String>,
+    }
+
+    #[derive(Clone, Debug, PartialEq, Entity)]
+    struct Mark {
+        #[id]
+        #[group]
+        user: String,
+        #[id]
+        number: i64,
+        text: Option<String>,
+    }
+
+    fn row(number: i64, text: &str) -> Row {
+        let text = (!text.is_empty()).then(|| text.to_owned());
+        let user = format!("user {}", number % 3);
+        let note = Note { user, number, text };
+        note.row()
+    }
+
+    /// Few and many entities, of two types with the same ids.
+    #[test]
+    fn what_was_noted_last_is_known() {
+        let mut seen = Seen::default();
+        for _ in 0..2 {
+            assert!(seen.is_empty());
+            for number in 0..100 {
+                let id = row(number, "");
+                assert_eq!(seen.get(Note::TYPE, &id), None);
+                seen.note(Note::TYPE, &row(number, "first"));
+                seen.note(
+                    Note::TYPE,
+                    &row(number, if number % 2 == 0 { "" } else { "second" }),
+                );
+                seen.note_absent(Mark::TYPE, &id);
+            }
+            for number in 0..100 {
+                let text = if number % 2 == 0 { "" } else { "second" };
+                let known = row(number, text);
+                assert_eq!(seen.get(Note::TYPE, &known[..2]), Some(Some(known.clone())));
+                assert_eq!(seen.get(Mark::TYPE, &known), Some(None));
+                assert_eq!(seen.is_there(Note::TYPE, &known), Some(true));
+            }
+            seen.note_absent(Note::TYPE, &row(7, "x"));
+            assert_eq!(seen.get(Note::TYPE, &row(7, "")), Some(None));
+            seen.note(Note::TYPE, &row(7, "back"));
+            assert_eq!(
+                seen.get(Note::TYPE, &row(7, "")),
+                Some(Some(row(7, "back")))
+            );
+            seen.clear();
+        }
+    }
+}
