@@ -32,6 +32,7 @@
 //! is what was done.
 
 mod blocked;
+mod filling;
 mod locks;
 mod quiet;
 
@@ -49,11 +50,10 @@ pub(crate) use quiet::QUIESCE_US;
 use quiet::Quiet;
 use rights::By;
 use session::ConnId;
-use session::message::{FromTxn, LockAsk, TxnHandle};
-use session::undone::{may_pass, needs_all_nodes, node_away, node_lost, parted, rows_away};
+use session::message::{LockAsk, TxnHandle};
+use session::undone::{needs_all_nodes, parted};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use txn::{AbortReason, OpError, Outcome};
 
 /// Origin of a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -396,88 +396,6 @@ impl Ddl {
             && change.needs_everybody()
         {
             change.fail(parted(from.node(), node));
-        }
-    }
-
-    /// The machine has started the batch.
-    pub(crate) fn filling(&mut self, started: TxnHandle) {
-        let change = self.current.as_mut().expect("a batch belongs to a change");
-        let Waiting::Batch { handle, .. } = &mut change.waiting else {
-            unreachable!("a batch was asked for")
-        };
-        *handle = Some(started);
-    }
-
-    /// News of the batch's transaction. `next`: where the next batch begins; `None`: this was the
-    /// last.
-    pub(crate) fn on_txn(
-        &mut self,
-        from: TxnHandle,
-        message: FromTxn,
-        next: Option<FillPosition>,
-        now: Time,
-    ) {
-        let Some(change) = &mut self.current else {
-            return;
-        };
-        let done = match (message, &mut change.waiting) {
-            (_, Waiting::Batch { handle, .. }) if *handle != Some(from) => return,
-            (FromTxn::Done(_, done), Waiting::Batch { .. }) => done,
-            _ => return,
-        };
-        let waiting = core::mem::replace(&mut change.waiting, Waiting::Nothing);
-        let Waiting::Batch {
-            fill, mut tries, ..
-        } = waiting
-        else {
-            unreachable!("just matched")
-        };
-        if done.outcome == Some(Outcome::Unknown) {
-            return change.fail(node_lost());
-        }
-        match done.result {
-            Ok(_) if matches!(fill, Fill::Decide(_)) => {
-                if next.is_some() {
-                    change.undo_block();
-                }
-            }
-            Ok(_) => {
-                if next.is_some() {
-                    change.steps.push_front(Step::Fill(fill));
-                    change.rests_from = Some(now);
-                }
-                change.position = next;
-            }
-            Err(OpError::Sql(error)) => change.fail(error),
-            Err(OpError::Raise(_)) => {
-                unreachable!("a transaction answers a refused snapshot itself")
-            }
-            Err(OpError::Aborted(reason))
-                if tries.count() < BATCH_ATTEMPTS_MAX && may_pass(&reason) =>
-            {
-                tries.note(done.priority_ts);
-                let waits = matches!(
-                    reason,
-                    AbortReason::Die { .. }
-                        | AbortReason::LockTimeout { .. }
-                        | AbortReason::MoveTimeout(_)
-                        | AbortReason::SnapshotMisses(_)
-                );
-                let pause_us = if waits { tries.pause_us() } else { 0 };
-                change.waiting = Waiting::Batch {
-                    fill,
-                    handle: None,
-                    tries,
-                    begins: now.after(pause_us),
-                };
-            }
-            Err(OpError::Aborted(reason)) => {
-                let error = match node_away(&reason) {
-                    Some(node) => rows_away(node),
-                    None => session::errors::aborted(&reason, None),
-                };
-                change.fail(error);
-            }
         }
     }
 

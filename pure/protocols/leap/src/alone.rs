@@ -1,21 +1,21 @@
 //! Requests that wait whatever their age (rule R4), and who waits for a row that is under way.
 //!
-//! A transaction that holds nothing may wait for an older one where their row is: nobody waits for it,
-//! so no cycle can contain it. Its request for a row that is away would wait in the same way, at the
-//! home and at the owner, but here it holds the lock of that row, for which others may wait. As long
-//! as these are alone as well, nobody waits for them. So a request that would die of an older
-//! transaction is made again, and is *alone*
+//! A transaction that holds nothing may wait for an older one where their row is: nobody waits for
+//! it, so no cycle can contain it. Its request for a row that is away would wait in the same way,
+//! at the home and at the owner, but here it holds the lock of that row, for which others may wait.
+//! As long as these are alone as well, nobody waits for them. So a request that would die of an
+//! older transaction is made again, and is *alone*
 //!
 //! | while | else |
 //! |---|---|
 //! | its transaction waits for nothing else | [`Leap::expose_request`] |
-//! | only requests that are alone wait for its lock here | [`LockTable::begin_patience`](txn::LockTable) |
-//! | only requests that are alone wait behind its turn at the home | the same, in the home's queue |
+//! | none but requests that are alone wait for its lock | [`txn::LockTable::begin_patience`] |
+//! | none but such wait behind its turn at the home | the same, in the home's queue |
 //!
 //! One that is *exposed* is judged by age from then on: its message is sent again and says so, the
 //! home does the same with its own to the owner, and where the request waits for an older
-//! transaction it dies. Until these messages arrive there may be a cycle; they are repeated like all
-//! requests, so it does not last.
+//! transaction it dies. Until these messages arrive there may be a cycle; they are repeated like
+//! all requests, so it does not last.
 
 use crate::home::{Stage, Want, place};
 use crate::job::Origin;
@@ -119,9 +119,9 @@ impl Leap {
         }
     }
 
-    /// The rows for which most operations of this shard wait: for their locks, or for their arrival.
-    /// Requests of other shards are left out; each is counted where its operation is. A row that is
-    /// not here has no holder.
+    /// The rows for which most operations of this shard wait: for their locks, or for their
+    /// arrival. Requests of other shards are left out; each is counted where its operation is. A
+    /// row that is not here has no holder.
     pub(crate) fn rows_awaited_here(
         &self,
         wants: &dyn Fn(&Key) -> bool,

@@ -249,21 +249,16 @@ fn check(setting: &Setting, value: &str) -> Result<String, SqlError> {
             let found = found.or_else(|| words.iter().find(|word| Some(**word) == switch));
             match found {
                 Some(word) => Ok((*word).to_owned()),
-                None => invalid(&format!("Available values: {}.", words.join(", "))),
+                None => invalid(&available(words.iter())),
             }
         }
         Kind::OneOf(taken, lacking) => {
             let lower = value.trim().to_ascii_lowercase();
-            let is_one = |words: &[&str]| words.contains(&&*lower);
-            if is_one(taken) {
-                return Ok(lower);
+            match (taken.contains(&&*lower), lacking.contains(&&*lower)) {
+                (true, _) => Ok(lower),
+                (false, true) => Err(lacks(setting, value, taken)),
+                (false, false) => invalid(&available(taken.iter().chain(lacking))),
             }
-            if is_one(lacking) {
-                let hint = format!("Supported values: {}.", taken.join(", "));
-                return Err(unsupported(setting, value).hint(hint));
-            }
-            let all: Vec<&str> = taken.iter().chain(lacking).copied().collect();
-            invalid(&format!("Available values: {}.", all.join(", ")))
         }
         Kind::Alias(pairs) => {
             let squeezed = value.chars().filter(|c| !c.is_whitespace());
@@ -284,6 +279,17 @@ fn check(setting: &Setting, value: &str) -> Result<String, SqlError> {
         },
         Kind::Text => Ok(text(setting.name, value)),
     }
+}
+
+fn available<'a>(words: impl Iterator<Item = &'a &'static str>) -> String {
+    let words: Vec<&str> = words.copied().collect();
+    format!("Available values: {}.", words.join(", "))
+}
+
+/// A word that PostgreSQL takes and Trellis does not.
+fn lacks(setting: &Setting, value: &str, taken: &[&str]) -> SqlError {
+    let hint = format!("Supported values: {}.", taken.join(", "));
+    unsupported(setting, value).hint(hint)
 }
 
 fn out_of_range(
