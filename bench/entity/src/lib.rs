@@ -37,6 +37,7 @@ pub mod kv;
 pub mod memory;
 pub mod model;
 pub mod policy;
+pub mod seen;
 pub mod sql;
 pub mod value;
 

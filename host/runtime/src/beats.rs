@@ -1,10 +1,10 @@
 //! Heartbeats: which nodes answer.
 //!
 //! A node that stands still, or to which packets are lost, breaks no connection for a long time.
-//! So one thread per node asks all others every [`BEAT`], or more often, by a datagram from its peer
-//! address; the thread there answers. A node that has answered before and is silent for [`SILENCE`]
-//! is told to the shards, which close their connections with it; when it answers again they connect
-//! at once.
+//! So one thread per node asks all others every [`BEAT`], or more often, by a datagram from its
+//! peer address; the thread there answers. A node that has answered before and is silent for
+//! [`SILENCE`] is told to the shards, which close their connections with it; when it answers again
+//! they connect at once.
 //!
 //! Why a thread of its own: shards answer late while they are busy, and a disk may be slow; neither
 //! is a reason to give a node up. A process that is stopped for half a second is not either:

@@ -16,17 +16,16 @@
 //! Each transaction that writes inserts its stamp; who lost the answer to COMMIT inserts the same
 //! row ([`entity::sql`]).
 
-mod seen;
 mod session;
 
 use crate::mapping::hash_of;
 use crate::sql::prepared::Ready;
 use crate::sql::says::{check_immutable, committed, failure_of, gone, key_of, named, outcome};
 use crate::sql::{Network, Reach};
+use entity::seen::Seen;
 use entity::sql::{self, Dialect};
 use entity::{Abilities, EntityDb, EntityType, Failure, Outcome, Range, Row, Schema, Scope};
 use entity::{Stamp, Value};
-use seen::Seen;
 use session::{OfKind, Session};
 use std::sync::Arc;
 use workload::wire::{Answers, Connection, Isolation, Round, Status};

@@ -28,9 +28,11 @@ use golden::Machine;
 use plan::PlanKind;
 use session::message::DdlStop;
 use session::message::Done;
+use session::message::FromTxn;
 use std::fmt::Write;
 use std::path::Path;
 use txn::OpError;
+use txn::{AbortReason, Outcome};
 use wire::Tag;
 
 #[test]

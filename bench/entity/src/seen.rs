@@ -1,8 +1,12 @@
-//! What a transaction knows of entities: what it has read and written.
+//! What a transaction knows of entities: what it has read and written. For stores whose
+//! transactions read single rows.
 
-use entity::{EntityType, Row, Value};
-use std::borrow::Cow;
-use std::collections::BTreeMap;
+use crate::model::EntityType;
+use crate::value::{Row, Value};
+use alloc::borrow::Cow;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// So many entities are looked through one by one.
 const FEW: usize = 16;
@@ -33,7 +37,7 @@ enum Cell {
 
 /// Entities by their type and id. It keeps its memory from one transaction to the next.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub struct Seen {
     all: Vec<Known>,
     cells: Vec<Cell>,
     bytes: Vec<u8>,
@@ -42,14 +46,16 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    pub(super) fn clear(&mut self) {
+    /// A transaction begins, or has ended.
+    pub fn clear(&mut self) {
         self.all.clear();
         self.cells.clear();
         self.bytes.clear();
         self.places.clear();
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// Whether the transaction knows nothing.
+    pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
@@ -84,14 +90,14 @@ impl Seen {
 
     /// What the transaction knows of an entity, `Some(false)` being that it is not there. `id` may
     /// be its row.
-    pub(super) fn is_there(&self, kind: &EntityType, id: &[Value]) -> Option<bool> {
+    pub fn is_there(&self, kind: &EntityType, id: &[Value]) -> Option<bool> {
         let id = &id[..kind.id_count];
         let place = self.place(hash_of(kind, id), kind, id)?;
         Some(self.all[place].is_there)
     }
 
     /// As [`Seen::is_there`], with the values.
-    pub(super) fn get(&self, kind: &EntityType, id: &[Value]) -> Option<Option<Row>> {
+    pub fn get(&self, kind: &EntityType, id: &[Value]) -> Option<Option<Row>> {
         let id = &id[..kind.id_count];
         let known = &self.all[self.place(hash_of(kind, id), kind, id)?];
         let text = |at, len| String::from_utf8_lossy(&self.bytes[at..at + len]).into_owned();
@@ -108,12 +114,12 @@ impl Seen {
     }
 
     /// The entity is there, with these values.
-    pub(super) fn note(&mut self, kind: &EntityType, row: &[Value]) {
+    pub fn note(&mut self, kind: &EntityType, row: &[Value]) {
         self.set(kind, row, true);
     }
 
     /// The entity is not there.
-    pub(super) fn note_absent(&mut self, kind: &EntityType, id: &[Value]) {
+    pub fn note_absent(&mut self, kind: &EntityType, id: &[Value]) {
         self.set(kind, &id[..kind.id_count], false);
     }
 
@@ -190,7 +196,9 @@ fn hash_of(kind: &EntityType, id: &[Value]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use entity::Entity;
+    use crate::Entity;
+    use alloc::borrow::ToOwned;
+    use alloc::format;
 
     #[derive(Clone, Debug, PartialEq, Entity)]
     struct Note {
