@@ -113,17 +113,12 @@ impl Seen {
         Some(known.is_there.then(|| values.collect()))
     }
 
-    /// The entity is there, with these values.
-    pub fn note(&mut self, kind: &EntityType, row: &[Value]) {
-        self.set(kind, row, true);
-    }
-
-    /// The entity is not there.
-    pub fn note_absent(&mut self, kind: &EntityType, id: &[Value]) {
-        self.set(kind, &id[..kind.id_count], false);
-    }
-
-    fn set(&mut self, kind: &EntityType, values: &[Value], is_there: bool) {
+    /// The entity is there, with the values of this row, or is not there: then only the ids count.
+    pub fn note(&mut self, kind: &EntityType, row: &[Value], is_there: bool) {
+        let values = match is_there {
+            true => row,
+            false => &row[..kind.id_count],
+        };
         let id = &values[..kind.id_count];
         let hash = hash_of(kind, id);
         let place = self.place(hash, kind, id);
@@ -236,12 +231,13 @@ mod tests {
             for number in 0..100 {
                 let id = row(number, "");
                 assert_eq!(seen.get(Note::TYPE, &id), None);
-                seen.note(Note::TYPE, &row(number, "first"));
+                seen.note(Note::TYPE, &row(number, "first"), true);
                 seen.note(
                     Note::TYPE,
                     &row(number, if number % 2 == 0 { "" } else { "second" }),
+                    true,
                 );
-                seen.note_absent(Mark::TYPE, &id);
+                seen.note(Mark::TYPE, &id, false);
             }
             for number in 0..100 {
                 let text = if number % 2 == 0 { "" } else { "second" };
@@ -250,9 +246,9 @@ mod tests {
                 assert_eq!(seen.get(Mark::TYPE, &known), Some(None));
                 assert_eq!(seen.is_there(Note::TYPE, &known), Some(true));
             }
-            seen.note_absent(Note::TYPE, &row(7, "x"));
+            seen.note(Note::TYPE, &row(7, "x"), false);
             assert_eq!(seen.get(Note::TYPE, &row(7, "")), Some(None));
-            seen.note(Note::TYPE, &row(7, "back"));
+            seen.note(Note::TYPE, &row(7, "back"), true);
             assert_eq!(
                 seen.get(Note::TYPE, &row(7, "")),
                 Some(Some(row(7, "back")))

@@ -205,23 +205,16 @@ impl<R: Reach> SqlStore<R> {
                     Failure::Refused(text)
                 })?);
             }
-            self.note(kind, &values);
+            self.note(kind, &values, true);
             rows.push(values);
         }
         Ok(rows)
     }
 
-    /// Notes an entity within a transaction.
-    fn note(&mut self, kind: &EntityType, row: &[Value]) {
+    /// Notes within a transaction that an entity is there, with this row, or is not.
+    fn note(&mut self, kind: &EntityType, row: &[Value], is_there: bool) {
         if self.txn.is_some() {
-            self.seen.note(kind, row);
-        }
-    }
-
-    /// As [`SqlStore::note`], of an entity that is not there.
-    fn note_absent(&mut self, kind: &EntityType, id: &[Value]) {
-        if self.txn.is_some() {
-            self.seen.note_absent(kind, id);
+            self.seen.note(kind, row, is_there);
         }
     }
 
@@ -395,7 +388,7 @@ impl<R: Reach> EntityDb for SqlStore<R> {
             row = self.fetch(kind, id).await?;
         }
         if row.is_none() {
-            self.note_absent(kind, id);
+            self.note(kind, id, false);
         }
         Ok(row)
     }
@@ -415,7 +408,7 @@ impl<R: Reach> EntityDb for SqlStore<R> {
         let is_free = self.txn.as_ref().is_some_and(|txn| txn.behind == 0);
         if is_absent && is_free {
             self.wait(&ready, row);
-            self.note(kind, row);
+            self.note(kind, row, true);
             return Ok(());
         }
         self.has_written();
@@ -430,7 +423,7 @@ impl<R: Reach> EntityDb for SqlStore<R> {
             let text = || String::from("the server does not tell the generated id");
             row[id] = Value::Int(number.ok_or_else(|| Failure::Refused(text()))?);
         }
-        self.note(kind, row);
+        self.note(kind, row, true);
         Ok(())
     }
 
@@ -445,7 +438,7 @@ impl<R: Reach> EntityDb for SqlStore<R> {
             }
             self.start()?;
             self.wait(&ready, row);
-            self.note(kind, row);
+            self.note(kind, row, true);
             return Ok(());
         }
         self.start()?;
@@ -457,7 +450,7 @@ impl<R: Reach> EntityDb for SqlStore<R> {
             check_immutable(kind, old.as_deref(), row)?;
             return Err(Failure::conflict("the entity has just come"));
         }
-        self.note(kind, row);
+        self.note(kind, row, true);
         Ok(())
     }
 
@@ -471,7 +464,7 @@ impl<R: Reach> EntityDb for SqlStore<R> {
         }
         if known.is_some() && !self.has_advisory() {
             self.wait(&ready, id);
-            self.note_absent(kind, id);
+            self.note(kind, id, false);
             return Ok(());
         }
         self.lock(kind, kind.group_of(id), false);
@@ -481,7 +474,7 @@ impl<R: Reach> EntityDb for SqlStore<R> {
         if self.answers.affected(at) == 0 {
             return Err(Failure::Missing(named(kind, id)));
         }
-        self.note_absent(kind, id);
+        self.note(kind, id, false);
         Ok(())
     }
 
