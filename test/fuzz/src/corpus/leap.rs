@@ -74,6 +74,7 @@ fn of_moves() -> Vec<Body> {
             floor: 2,
             key: key(),
             priority: priority(),
+            alone: true,
             shared: true,
         })),
         Body::TransferRequest(Box::new(TransferRequest {
@@ -85,6 +86,7 @@ fn of_moves() -> Vec<Body> {
             to_incarnation: 1,
             seq: 4,
             priority: priority(),
+            alone: true,
         })),
         Body::Response(Box::new(Response {
             home: OTHER,
