@@ -113,7 +113,7 @@ pub struct OwnerRequest {
     pub key: Key,
     /// Priority of the transaction that asks.
     pub priority: Priority,
-    /// The request waits whatever its age ([`crate::alone`]). If the message is repeated, what the
+    /// The request waits whatever its age (rule R4). If the message is repeated, what the
     /// last one says counts.
     pub alone: bool,
     /// The transaction only reads the row: a copy is enough.

@@ -8,6 +8,7 @@
 use super::point::PointKey;
 use super::table::{Item, LockTable};
 use super::{Claim, LockMode};
+use alloc::vec::Vec;
 use base::{Key, TxnId};
 
 impl LockTable {
@@ -50,7 +51,7 @@ impl LockTable {
         }
         let rows = self.patient.iter();
         let rows = rows.filter(|point| point.item().overlaps(item)).cloned();
-        let rows: alloc::vec::Vec<PointKey> = rows.collect();
+        let rows: Vec<PointKey> = rows.collect();
         for point in rows {
             self.patient.remove(&point);
             self.exposed.push(point);
