@@ -21,7 +21,7 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// Nobody else is there. The rest is a moment in which whoever has come is noticed.
-    const ALONE: Pace = Pace {
+    pub(crate) const ALONE: Pace = Pace {
         rows: 1_024,
         rest_us: 1,
     };

@@ -393,7 +393,11 @@ impl exec::Port for StatementPort {
     }
 
     fn batch_rows(&self) -> u32 {
-        Pace::of(&self.txn.core.borrow()).rows
+        match self.txn.protocol.moves_rows() {
+            // A batch locks the whole table (`read_batch`), so the fewer the better.
+            true => Pace::ALONE.rows,
+            false => Pace::of(&self.txn.core.borrow()).rows,
+        }
     }
 
     fn read_snapshot(&self) -> Read {
