@@ -218,7 +218,7 @@ impl<D: EntityDb, P: Pace> Client<D, P> {
         task: impl AsyncFnMut(&mut Tx<D>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let key = E::group_values(group);
-        let scope = Scope::Group(&E::TYPE.group_name, &key);
+        let scope = Scope::Group(&E::TYPE.group_name, key.as_ref());
         self.run(scope, task).await
     }
 
@@ -227,7 +227,7 @@ impl<D: EntityDb, P: Pace> Client<D, P> {
     /// # Errors
     /// As for [`EntityDb::get`]; `Refused` when the row does not fit the struct.
     pub async fn get<E: Entity>(&mut self, id: &E::Id) -> Result<Option<E>, Failure> {
-        let row = self.get_row(E::TYPE, &E::id_values(id)).await?;
+        let row = self.get_row(E::TYPE, E::id_values(id).as_ref()).await?;
         row.map(|row| E::from_row(row).map_err(mismatch))
             .transpose()
     }
@@ -255,7 +255,7 @@ impl<D: EntityDb, P: Pace> Client<D, P> {
     /// # Errors
     /// As for [`EntityDb::delete`].
     pub async fn delete<E: Entity>(&mut self, id: &E::Id) -> Result<(), Failure> {
-        self.delete_row(E::TYPE, &E::id_values(id)).await
+        self.delete_row(E::TYPE, E::id_values(id).as_ref()).await
     }
 
     /// The entities with this key in the index of this name, ordered by id.
@@ -438,6 +438,8 @@ pub struct Tx<D> {
     group_name: String,
     group: Row,
     failed: Option<Failure>,
+    /// The row of the last update, whose memory the next one uses.
+    row: Row,
 }
 
 impl<D: EntityDb> Tx<D> {
@@ -448,6 +450,7 @@ impl<D: EntityDb> Tx<D> {
             group_name: String::new(),
             group: Row::new(),
             failed: None,
+            row: Row::new(),
         }
     }
 
@@ -530,7 +533,7 @@ impl<D: EntityDb> Tx<D> {
     /// # Errors
     /// As for [`EntityDb::get`]; `Refused` outside of the group.
     pub async fn get<E: Entity>(&mut self, id: &E::Id) -> Result<Option<E>, Failure> {
-        let row = self.get_row(E::TYPE, &E::id_values(id)).await?;
+        let row = self.get_row(E::TYPE, E::id_values(id).as_ref()).await?;
         let entity = row
             .map(|row| E::from_row(row).map_err(mismatch))
             .transpose();
@@ -553,7 +556,11 @@ impl<D: EntityDb> Tx<D> {
     /// # Errors
     /// As for [`EntityDb::update`]; `Refused` outside of the group.
     pub async fn update<E: Entity>(&mut self, entity: &E) -> Result<(), Failure> {
-        self.update_row(E::TYPE, &entity.row()).await
+        let mut row = core::mem::take(&mut self.row);
+        entity.write(&mut row);
+        let updated = self.update_row(E::TYPE, &row).await;
+        self.row = row;
+        updated
     }
 
     /// Deletes an entity.
@@ -561,7 +568,7 @@ impl<D: EntityDb> Tx<D> {
     /// # Errors
     /// As for [`EntityDb::delete`]; `Refused` outside of the group.
     pub async fn delete<E: Entity>(&mut self, id: &E::Id) -> Result<(), Failure> {
-        self.delete_row(E::TYPE, &E::id_values(id)).await
+        self.delete_row(E::TYPE, E::id_values(id).as_ref()).await
     }
 
     /// The entities with this key in the index of this name, ordered by id. One outside of the

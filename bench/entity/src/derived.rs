@@ -91,13 +91,20 @@ pub trait Entity: Sized {
     type Group;
 
     /// The id as values.
-    fn id_values(id: &Self::Id) -> Row;
+    fn id_values(id: &Self::Id) -> impl AsRef<[Value]>;
 
     /// The group's key as values.
-    fn group_values(group: &Self::Group) -> Row;
+    fn group_values(group: &Self::Group) -> impl AsRef<[Value]>;
 
     /// All fields in the order of the type's columns.
-    fn row(&self) -> Row;
+    fn row(&self) -> Row {
+        let mut row = Row::new();
+        self.write(&mut row);
+        row
+    }
+
+    /// As [`Entity::row`], in the place of another row, whose memory is used again.
+    fn write(&self, row: &mut Row);
 
     /// The entity of a row.
     ///

@@ -11,6 +11,13 @@ use alloc::vec::Vec;
 /// So many entities are looked through one by one.
 const FEW: usize = 16;
 
+/// Where [`Seen`] has an entity, or would have it.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    hash: u64,
+    at: Option<usize>,
+}
+
 /// One entity.
 #[derive(Debug)]
 struct Known {
@@ -59,14 +66,20 @@ impl Seen {
         self.all.is_empty()
     }
 
-    fn place(&self, hash: u64, kind: &EntityType, id: &[Value]) -> Option<usize> {
+    /// Where an entity is, or belongs. `id` may be its row. The place holds until
+    /// [`Seen::clear`], and until another place of the same entity is noted.
+    pub fn place(&self, kind: &EntityType, id: &[Value]) -> Place {
+        let id = &id[..kind.id_count];
+        let hash = hash_of(id);
         let is_it =
-            |known: &Known| known.hash == hash && known.kind == kind.name && self.are(known, id);
-        if self.places.is_empty() {
-            return self.all.iter().position(is_it);
-        }
-        let mut places = self.places.get(&hash)?.iter().copied();
-        places.find(|place| is_it(&self.all[*place]))
+            |known: &Known| known.hash == hash && self.are(known, id) && known.kind == kind.name;
+        let at = if self.places.is_empty() {
+            self.all.iter().position(is_it)
+        } else {
+            let mut places = self.places.get(&hash).into_iter().flatten().copied();
+            places.find(|at| is_it(&self.all[*at]))
+        };
+        Place { hash, at }
     }
 
     /// Whether these are the first values of an entity.
@@ -88,18 +101,14 @@ impl Seen {
             })
     }
 
-    /// What the transaction knows of an entity, `Some(false)` being that it is not there. `id` may
-    /// be its row.
-    pub fn is_there(&self, kind: &EntityType, id: &[Value]) -> Option<bool> {
-        let id = &id[..kind.id_count];
-        let place = self.place(hash_of(kind, id), kind, id)?;
-        Some(self.all[place].is_there)
+    /// What the transaction knows of an entity, `Some(false)` being that it is not there.
+    pub fn is_there(&self, place: Place) -> Option<bool> {
+        Some(self.all[place.at?].is_there)
     }
 
     /// As [`Seen::is_there`], with the values.
-    pub fn get(&self, kind: &EntityType, id: &[Value]) -> Option<Option<Row>> {
-        let id = &id[..kind.id_count];
-        let known = &self.all[self.place(hash_of(kind, id), kind, id)?];
+    pub fn get(&self, place: Place) -> Option<Option<Row>> {
+        let known = &self.all[place.at?];
         let text = |at, len| String::from_utf8_lossy(&self.bytes[at..at + len]).into_owned();
         let values = self.cells[known.from..known.from + known.count].iter();
         let values = values.map(|cell| match *cell {
@@ -113,16 +122,15 @@ impl Seen {
         Some(known.is_there.then(|| values.collect()))
     }
 
-    /// The entity is there, with the values of this row, or is not there: then only the ids count.
-    pub fn note(&mut self, kind: &EntityType, row: &[Value], is_there: bool) {
+    /// The entity of this place is there, with the values of this row, or is not there: then only
+    /// the ids count.
+    pub fn note(&mut self, place: Place, kind: &EntityType, row: &[Value], is_there: bool) {
         let values = match is_there {
             true => row,
             false => &row[..kind.id_count],
         };
-        let id = &values[..kind.id_count];
-        let hash = hash_of(kind, id);
-        let place = self.place(hash, kind, id);
         let (from, count) = (self.cells.len(), values.len());
+        self.cells.reserve(count);
         for value in values {
             let cell = match value {
                 Value::Null => Cell::Null,
@@ -134,12 +142,13 @@ impl Seen {
             };
             self.cells.push(cell);
         }
-        if let Some(place) = place {
-            let known = &mut self.all[place];
+        let Place { hash, at } = place;
+        if let Some(at) = at {
+            let known = &mut self.all[at];
             (known.from, known.count, known.is_there) = (from, count, is_there);
             return;
         }
-        let place = self.all.len();
+        let at = self.all.len();
         self.all.push(Known {
             hash,
             kind: kind.name.clone(),
@@ -147,12 +156,12 @@ impl Seen {
             count,
             is_there,
         });
-        if place == FEW {
-            for (place, known) in self.all.iter().enumerate() {
-                self.places.entry(known.hash).or_default().push(place);
+        if at == FEW {
+            for (at, known) in self.all.iter().enumerate() {
+                self.places.entry(known.hash).or_default().push(at);
             }
-        } else if place > FEW {
-            self.places.entry(hash).or_default().push(place);
+        } else if at > FEW {
+            self.places.entry(hash).or_default().push(at);
         }
     }
 
@@ -163,8 +172,8 @@ impl Seen {
     }
 }
 
-/// Any function of a type and an id that spreads.
-fn hash_of(kind: &EntityType, id: &[Value]) -> u64 {
+/// Any function of an id that spreads.
+fn hash_of(id: &[Value]) -> u64 {
     let mix =
         |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
     let of_bytes = |hash: u64, bytes: &[u8]| {
@@ -177,8 +186,7 @@ fn hash_of(kind: &EntityType, id: &[Value]) -> u64 {
             .fold(0, |word, byte| word << 8 | u64::from(*byte));
         mix(mix(hash, rest), bytes.len() as u64)
     };
-    let kind = of_bytes(0, kind.name.as_bytes());
-    id.iter().fold(kind, |hash, value| match value {
+    id.iter().fold(0, |hash, value| match value {
         Value::Null => mix(hash, 1),
         Value::Bool(value) => mix(hash, u64::from(*value)),
         Value::Int(value) => mix(hash, *value as u64),
@@ -225,34 +233,38 @@ mod tests {
     /// Few and many entities, of two types with the same ids.
     #[test]
     fn what_was_noted_last_is_known() {
+        let get = |seen: &Seen, kind, id: &[Value]| seen.get(seen.place(kind, id));
+        let note = |seen: &mut Seen, kind, row: &[Value], is_there| {
+            let place = seen.place(kind, row);
+            seen.note(place, kind, row, is_there);
+        };
         let mut seen = Seen::default();
         for _ in 0..2 {
             assert!(seen.is_empty());
             for number in 0..100 {
                 let id = row(number, "");
-                assert_eq!(seen.get(Note::TYPE, &id), None);
-                seen.note(Note::TYPE, &row(number, "first"), true);
-                seen.note(
-                    Note::TYPE,
-                    &row(number, if number % 2 == 0 { "" } else { "second" }),
-                    true,
-                );
-                seen.note(Mark::TYPE, &id, false);
+                assert_eq!(get(&seen, Note::TYPE, &id), None);
+                note(&mut seen, Note::TYPE, &row(number, "first"), true);
+                let second = row(number, if number % 2 == 0 { "" } else { "second" });
+                note(&mut seen, Note::TYPE, &second, true);
+                note(&mut seen, Mark::TYPE, &id, false);
             }
             for number in 0..100 {
                 let text = if number % 2 == 0 { "" } else { "second" };
                 let known = row(number, text);
-                assert_eq!(seen.get(Note::TYPE, &known[..2]), Some(Some(known.clone())));
-                assert_eq!(seen.get(Mark::TYPE, &known), Some(None));
-                assert_eq!(seen.is_there(Note::TYPE, &known), Some(true));
+                assert_eq!(
+                    get(&seen, Note::TYPE, &known[..2]),
+                    Some(Some(known.clone()))
+                );
+                assert_eq!(get(&seen, Mark::TYPE, &known), Some(None));
+                let place = seen.place(Note::TYPE, &known);
+                assert_eq!(seen.is_there(place), Some(true));
             }
-            seen.note(Note::TYPE, &row(7, "x"), false);
-            assert_eq!(seen.get(Note::TYPE, &row(7, "")), Some(None));
-            seen.note(Note::TYPE, &row(7, "back"), true);
-            assert_eq!(
-                seen.get(Note::TYPE, &row(7, "")),
-                Some(Some(row(7, "back")))
-            );
+            note(&mut seen, Note::TYPE, &row(7, "x"), false);
+            assert_eq!(get(&seen, Note::TYPE, &row(7, "")), Some(None));
+            note(&mut seen, Note::TYPE, &row(7, "back"), true);
+            let back = Some(Some(row(7, "back")));
+            assert_eq!(get(&seen, Note::TYPE, &row(7, "")), back);
             seen.clear();
         }
     }

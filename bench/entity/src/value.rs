@@ -118,6 +118,11 @@ pub trait Field: Sized {
     /// The field as a value.
     fn to_value(&self) -> Value;
 
+    /// As [`Field::to_value`], in the place of another value, whose memory is used again.
+    fn write(&self, value: &mut Value) {
+        *value = self.to_value();
+    }
+
     /// The field from a value; `None` when the value is of another kind or out of range.
     fn from_value(value: Value) -> Option<Self>;
 }
@@ -167,8 +172,35 @@ field!(i32, Int, value => i64::from(*value), inner => inner.try_into().ok());
 field!(u32, Int, value => i64::from(*value), inner => inner.try_into().ok());
 field!(i64, Int, value => *value, inner => Some(inner));
 field!(f64, Real, value => *value, inner => Some(inner));
-field!(String, Text, value => value.clone(), inner => Some(inner));
-field!(Vec<u8>, Bytes, value => value.clone(), inner => Some(inner));
+
+macro_rules! field_with_memory {
+    ($type:ty, $kind:ident) => {
+        impl Field for $type {
+            const KIND: Kind = Kind::$kind;
+
+            fn to_value(&self) -> Value {
+                Value::$kind(self.clone())
+            }
+
+            fn write(&self, value: &mut Value) {
+                match value {
+                    Value::$kind(value) => value.clone_from(self),
+                    value => *value = self.to_value(),
+                }
+            }
+
+            fn from_value(value: Value) -> Option<Self> {
+                match value {
+                    Value::$kind(value) => Some(value),
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+field_with_memory!(String, Text);
+field_with_memory!(Vec<u8>, Bytes);
 
 impl GeneratedField for i32 {}
 impl GeneratedField for u32 {}
@@ -187,6 +219,13 @@ impl<T: Field> Field for Option<T> {
 
     fn to_value(&self) -> Value {
         self.as_ref().map_or(Value::Null, T::to_value)
+    }
+
+    fn write(&self, value: &mut Value) {
+        match self {
+            Some(field) => field.write(value),
+            None => *value = Value::Null,
+        }
     }
 
     fn from_value(value: Value) -> Option<Self> {

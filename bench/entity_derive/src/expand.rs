@@ -25,16 +25,16 @@ pub(crate) fn expand(input: &Input) -> TokenStream {
                 type Id = #id_type;
                 type Group = #group_type;
 
-                fn id_values(id: &Self::Id) -> ::entity::Row {
-                    let mut row = ::entity::Row::with_capacity(KIND.id_count);
-                    #(row.push(#id_row);)*
-                    row
+                fn id_values(
+                    id: &Self::Id,
+                ) -> impl ::core::convert::AsRef<[::entity::Value]> {
+                    [#(#id_row),*]
                 }
 
-                fn group_values(id: &Self::Group) -> ::entity::Row {
-                    let mut row = ::entity::Row::with_capacity(KIND.id_count);
-                    #(row.push(#group_row);)*
-                    row
+                fn group_values(
+                    id: &Self::Group,
+                ) -> impl ::core::convert::AsRef<[::entity::Value]> {
+                    [#(#group_row),*]
                 }
 
                 #rows
@@ -46,9 +46,9 @@ pub(crate) fn expand(input: &Input) -> TokenStream {
 /// The functions between fields and rows.
 fn rows(input: &Input) -> TokenStream {
     let ident = &input.ident;
-    let to_values = input.fields.iter().map(|field| {
+    let writes = input.fields.iter().enumerate().map(|(n, field)| {
         let Field { ident, ty, .. } = field;
-        quote!(<#ty as ::entity::Field>::to_value(&self.#ident))
+        quote!(<#ty as ::entity::Field>::write(&self.#ident, &mut row[#n]))
     });
     let from_values = input.fields.iter().map(|field| {
         let Field { ident, .. } = field;
@@ -64,10 +64,9 @@ fn rows(input: &Input) -> TokenStream {
         quote!(self.#ident = #value;)
     });
     quote! {
-        fn row(&self) -> ::entity::Row {
-            let mut row = ::entity::Row::with_capacity(#count);
-            #(row.push(#to_values);)*
-            row
+        fn write(&self, row: &mut ::entity::Row) {
+            row.resize(#count, ::entity::Value::Null);
+            #(#writes;)*
         }
 
         fn from_row(

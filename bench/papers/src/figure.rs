@@ -169,6 +169,11 @@ impl Figure {
         self.failures.push(format!("FAILED: {what}"));
     }
 
+    /// How much of it failed.
+    pub(super) fn failures(&self) -> usize {
+        self.failures.len()
+    }
+
     /// The title up to its colon.
     pub(super) fn short_title(&self) -> &str {
         self.title.split(':').next().unwrap_or(&self.title)
@@ -229,16 +234,20 @@ impl Figure {
         for chart in &self.charts {
             let _ = writeln!(out, "  {} ({})", chart.title, chart.y_title);
             let mut heads = String::new();
+            let names = chart.x_names.iter().map(|name| name.chars().count() + 2);
+            let each = names.max().unwrap_or(0).max(10);
             chart.x_names.iter().for_each(|name| {
-                let _ = write!(heads, "{name:>10}");
+                let _ = write!(heads, "{name:>each$}");
             });
-            let _ = writeln!(out, "    {:<24}{heads}", chart.x_title);
+            let names = chart.curves.iter().map(|curve| curve.name.chars().count());
+            let width = names.max().unwrap_or(0).max(24);
+            let _ = writeln!(out, "    {:<width$}{heads}", chart.x_title);
             for curve in &chart.curves {
                 let mut cells = String::new();
                 curve.points.iter().for_each(|point| {
-                    let _ = write!(cells, "{:>10}", short(point.1));
+                    let _ = write!(cells, "{:>each$}", short(point.1));
                 });
-                let _ = writeln!(out, "    {:<24}{cells}", curve.name);
+                let _ = writeln!(out, "    {:<width$}{cells}", curve.name);
             }
         }
         if !self.rows.is_empty() {

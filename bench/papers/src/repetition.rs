@@ -4,7 +4,7 @@ use crate::expect::{Expectations, Wanted};
 use crate::figure::Figure;
 use crate::model::Model;
 use crate::plan::{Clock, WantedPoint};
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 use drive::outputs;
 use drive::report::{escape, page};
@@ -169,7 +169,13 @@ pub(super) fn run(paper: &Paper, args: &RunArgs) -> Result<()> {
         write(paper, &to, &lab, &figures)?;
     }
     progress(&lab.expectations.plain())?;
-    progress(&format!("report: {}", to.html.display()))
+    progress(&format!("report: {}", to.html.display()))?;
+    let failed: usize = figures.iter().map(Figure::failures).sum();
+    ensure!(
+        failed == 0,
+        "{failed} measurements failed: the report says which, and why"
+    );
+    Ok(())
 }
 
 /// The experiments of the command line, in their order.

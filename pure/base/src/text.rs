@@ -14,9 +14,11 @@ pub mod network;
 mod range;
 mod record;
 mod scalar;
+mod style;
 
 pub use fit::{fit, fit_explicit, round_timestamp};
 pub use record::read_record;
+pub use style::{SpanStyle, is_signed};
 
 use crate::datum::{Datum, Type};
 use crate::error::{SqlError, SqlState};
@@ -184,13 +186,6 @@ pub fn zoned(value: &Datum, zone: &Zone) -> Option<String> {
         _ => return None,
     }
     Some(String::from_utf8(out).expect("text forms are UTF-8"))
-}
-
-/// The text of an interval in the style `iso_8601`.
-pub fn iso_span(interval: crate::Interval) -> String {
-    let mut out = Vec::new();
-    interval::format_iso(interval, &mut out);
-    String::from_utf8(out).expect("text forms are UTF-8")
 }
 
 /// As [`format()`], as a string of its own; for messages, casts to text and tests.

@@ -9,7 +9,7 @@ use crate::apply::{already_exists, no_relation};
 use crate::command::{Applied, CatalogError};
 use crate::desc::*;
 use crate::keys::check_column_name;
-use crate::retyped::is_retired;
+use crate::retyped::{is_copy, is_retired};
 use crate::sequences::SequenceChange;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -167,6 +167,9 @@ impl Catalog {
             if let TableAction::RenameTable { to } = action {
                 name = beside(&name, to);
             }
+        }
+        if actions.contains(&TableAction::Publish) {
+            self.database_mut(database)?.check_keys_left(&name)?;
         }
         Ok(applied)
     }
@@ -389,7 +392,13 @@ impl Catalog {
             owner.forget_key(table, &key, version)?;
         }
         let found = owner.table_mut(table, version)?;
-        let building = found.secondary.iter().filter(|index| index.building);
+        let users = found.referenced_by.iter().filter(|(_, key)| is_copy(key));
+        for (child, key) in users.cloned().collect::<Vec<_>>() {
+            owner.forget_key(&child, &key, version)?;
+        }
+        let found = owner.table_mut(table, version)?;
+        let unfinished = |index: &&Index| index.building || is_copy(&index.name);
+        let building = found.secondary.iter().filter(unfinished);
         applied.dropped.extend(building.map(|index| index.id));
         let building: Vec<IndexId> = applied.dropped.clone();
         building.iter().for_each(|id| found.forget_index(*id));
@@ -466,7 +475,12 @@ impl Database {
     }
 
     /// Removes a foreign key of `child`.
-    fn forget_key(&mut self, child: &str, name: &str, version: u64) -> Result<(), CatalogError> {
+    pub(crate) fn forget_key(
+        &mut self,
+        child: &str,
+        name: &str,
+        version: u64,
+    ) -> Result<(), CatalogError> {
         let keys = &mut self.table_mut(child, version)?.foreign_keys;
         if let Some(at) = keys.iter().position(|key| key.name == *name) {
             let parent = keys.remove(at).parent;
@@ -596,28 +610,31 @@ impl Table {
                 self.columns[at].collation = *collation;
                 self.columns[at].domain = None;
             }
-            _ => {
-                for column in &mut self.columns {
-                    match column.state {
-                        ColumnState::Ready | ColumnState::Dropped => continue,
-                        ColumnState::Checking => column.not_null = true,
-                        ColumnState::Filling => column.hidden = column.of_index,
-                    }
-                    column.state = ColumnState::Ready;
-                }
-                let checks = self.checks.iter_mut().map(|check| &mut check.validity);
-                let keys = self.foreign_keys.iter_mut().map(|key| &mut key.validity);
-                for validity in checks.chain(keys) {
-                    if *validity == Validity::Adding {
-                        *validity = Validity::Valid;
-                    }
-                }
-                let indexes = self.secondary.iter_mut();
-                let new = indexes.filter(|index| !is_retired(index));
-                new.for_each(|index| index.building = false);
-            }
+            _ => self.publish(),
         }
         Ok(())
+    }
+
+    /// What is unfinished is done.
+    pub(crate) fn publish(&mut self) {
+        for column in &mut self.columns {
+            match column.state {
+                ColumnState::Ready | ColumnState::Dropped => continue,
+                ColumnState::Checking => column.not_null = true,
+                ColumnState::Filling => column.hidden = column.of_index,
+            }
+            column.state = ColumnState::Ready;
+        }
+        let checks = self.checks.iter_mut().map(|check| &mut check.validity);
+        let keys = self.foreign_keys.iter_mut().map(|key| &mut key.validity);
+        for validity in checks.chain(keys) {
+            if *validity == Validity::Adding {
+                *validity = Validity::Valid;
+            }
+        }
+        let indexes = self.secondary.iter_mut();
+        let new = indexes.filter(|index| !is_retired(index));
+        new.for_each(|index| index.building = false);
     }
 
     fn refuse_identity(&self, at: usize) -> Result<(), CatalogError> {

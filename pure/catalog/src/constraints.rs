@@ -5,6 +5,7 @@ use crate::apply::{no_relation, skip_or_fail};
 use crate::command::{Applied, CatalogError, Command};
 use crate::desc::*;
 use crate::names;
+use crate::retyped::is_copy;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -146,6 +147,10 @@ impl Table {
             }]);
         }
         let undo = |(name, validity): (&String, Validity)| {
+            if is_copy(name) {
+                // What undoes the change of its parent takes it away.
+                return None;
+            }
             let (database, table) = (database.into(), self.name.clone());
             let constraint = name.clone();
             match validity {
@@ -287,13 +292,16 @@ pub(crate) fn resolve_foreign_key(
     }
     child.check_constraint_name(&key.name)?;
     for (&own, &other) in key.columns.iter().zip(&key.parent_columns) {
-        check_types(&key.name, child.column_at(own), parent.column_at(other))?;
+        check_reference(&key.name, child.column_at(own), parent.column_at(other))?;
     }
     Ok(key)
 }
 
-/// Keys of both columns must have the same encoding.
-fn check_types(constraint: &str, own: &Column, other: &Column) -> Result<(), CatalogError> {
+/// Whether a column can refer to another one: keys of both must have the same encoding.
+///
+/// # Errors
+/// 42804.
+pub fn check_reference(constraint: &str, own: &Column, other: &Column) -> Result<(), CatalogError> {
     if family(own.ty) == family(other.ty) {
         return Ok(());
     }
@@ -302,8 +310,8 @@ fn check_types(constraint: &str, own: &Column, other: &Column) -> Result<(), Cat
         "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
         own.name,
         other.name,
-        own.ty.name(),
-        other.ty.name()
+        own.ty.base_name(),
+        other.ty.base_name()
     );
     Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message).detail(detail))
 }

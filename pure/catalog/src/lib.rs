@@ -48,6 +48,7 @@ pub use closing::{ChangeId, Closing, Stage};
 pub use command::{Applied, CatalogError, Command};
 pub use comments::Subject;
 pub use composite::{Attribute, AttributeChange};
+pub use constraints::check_reference;
 pub use desc::*;
 pub use domains::{DOMAINS, Domain, DomainChange, DomainCheck};
 pub use encoded::EncodedTables;
@@ -58,7 +59,7 @@ pub use functions::{
 pub use lookup::ROWID_COLUMN;
 pub use names::{as_key, draws_from, next_of, quoted};
 pub use policies::{Condition, Policy, PolicyChange, PolicyCommand, RowSecurity};
-pub use retyped::{renamed_column, replaced, retyped, without_mark};
+pub use retyped::{renamed_column, replaced, retyped, retyped_key, without_mark};
 pub use schemas::{
     INFORMATION_SCHEMA, KEPT_PATH, Names, PG_CATALOG_SCHEMA, SchemaChange, TEMPORARY_ALIAS, mark,
     temporary_name, told,

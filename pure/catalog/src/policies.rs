@@ -30,6 +30,9 @@ pub struct RowSecurity {
     pub forced: bool,
     /// By name.
     pub policies: Vec<Arc<Policy>>,
+    /// DISABLE TRIGGER ALL: writers of the table check no foreign keys, neither of the table nor
+    /// of those that refer to it.
+    pub unchecked: bool,
 }
 
 /// The statements that a policy is for.
@@ -153,6 +156,8 @@ pub enum PolicyChange {
         name: String,
         if_exists: bool,
     },
+    /// Whether foreign keys are checked.
+    Triggers(bool),
 }
 
 impl Database {
@@ -216,6 +221,11 @@ impl Database {
         found
     }
 
+    /// Whether writers of a table check foreign keys.
+    pub fn checks_keys(&self, table: TableId) -> bool {
+        !self.rows_of(table).is_some_and(|rows| rows.unchecked)
+    }
+
     pub(crate) fn remove_policies(&mut self, gone: &[(TableId, String, String)]) {
         for (table, name, _) in gone {
             if let Some(security) = self.row_security.get_mut(table) {
@@ -229,7 +239,8 @@ impl Database {
     pub(crate) fn forget_policies(&mut self) {
         let tables = &self.tables;
         self.row_security.retain(|id, security| {
-            let says = security.enabled || security.forced || !security.policies.is_empty();
+            let switched = security.enabled || security.forced || security.unchecked;
+            let says = switched || !security.policies.is_empty();
             says && tables.values().any(|table| table.id == *id)
         });
     }
@@ -363,7 +374,7 @@ impl Catalog {
         let id = found.id;
         if owner.stored_view(table).is_some() {
             let message = match change {
-                PolicyChange::Enable(_) | PolicyChange::Force(_) => {
+                PolicyChange::Enable(_) | PolicyChange::Force(_) | PolicyChange::Triggers(_) => {
                     return owner.check_not_stored(table).map(|()| Applied::default());
                 }
                 _ => format!("\"{table}\" is not a table"),
@@ -377,6 +388,10 @@ impl Catalog {
             }
             PolicyChange::Force(on) => {
                 owner.row_security.entry(id).or_default().forced = *on;
+                Applied::default()
+            }
+            PolicyChange::Triggers(on) => {
+                owner.row_security.entry(id).or_default().unchecked = !on;
                 Applied::default()
             }
             PolicyChange::Create { .. } => self.create_policy(database, (table, id), change, by)?,

@@ -3,11 +3,13 @@
 
 use crate::apply::already_exists;
 use crate::command::{Applied, CatalogError};
+use crate::constraints::check_reference;
 use crate::desc::*;
 use crate::lookup::ROWID_COLUMN;
 use crate::retyped::replaced;
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use base::full_name::beside;
 use base::{IndexId, SqlError, SqlState, Type};
@@ -210,34 +212,59 @@ impl Database {
     }
 
     /// Whether all rows of a table can be written anew, as rows of `columns`, with other values at
-    /// these places.
+    /// these places. `looked_at`: the foreign keys for which rows were looked at, each with the
+    /// table that has it.
     ///
     /// # Errors
-    /// 0A000 for columns that something else reads, 42704 for a type that is gone.
+    /// 0A000 for columns that something else reads, 42704 for a type that is gone, 42804 for a
+    /// foreign key whose columns do not fit any more, 40001 for one that came meanwhile.
     pub(crate) fn check_rewritten(
         &self,
         table: &Table,
         places: &[u16],
         columns: &[Column],
+        looked_at: &[(String, String)],
     ) -> Result<(), CatalogError> {
         for at in places {
             self.check_type(columns[usize::from(*at)].ty)?;
             let column = table.column_at(*at);
             self.keep_type(&table.name, &column.name)?;
             table.check_unread(usize::from(*at))?;
-            self.check_no_foreign_key(table, *at)?;
-            let mut checks = table.checks.iter();
-            let read = checks.find(|check| table.columns_of_check(check).contains(at));
-            if let Some(check) = read {
-                let message = format!(
-                    "changing the values of column \"{}\", which is in a primary key and in \
-                     check \"{}\", is not supported",
-                    column.name, check.name
-                );
-                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
-                    .hint("Drop the check, and add it again behind."));
+        }
+        let written = Table {
+            columns: columns.to_vec(),
+            ..table.clone()
+        };
+        for (child, key) in self.keys_to_look_at(table, places) {
+            let parent = match key.parent == table.name {
+                true => &written,
+                false => self.table(&key.parent).map_or(table, |parent| parent),
+            };
+            let own = match child.name == table.name {
+                true => &written,
+                false => &*child,
+            };
+            for (&from, &to) in key.columns.iter().zip(&key.parent_columns) {
+                check_reference(&key.name, own.column_at(from), parent.column_at(to))?;
+            }
+            let is_known = |(of, name): &(String, String)| *of == child.name && *name == key.name;
+            let is_frozen = [own, parent].iter().all(|side| side.frozen);
+            if !is_frozen || !looked_at.iter().any(is_known) {
+                return Err(changed_meanwhile(&table.name));
             }
         }
         Ok(())
+    }
+
+    /// The foreign keys, on either side of a table, that name one of the columns at these places,
+    /// each with the table that has it.
+    pub fn keys_to_look_at(&self, table: &Table, places: &[u16]) -> Vec<(Arc<Table>, ForeignKey)> {
+        let mut found = self.keys_around(table);
+        found.retain(|(child, key)| {
+            let own = child.name == table.name && key.columns.iter().any(|c| places.contains(c));
+            let other = key.parent == table.name;
+            own || other && key.parent_columns.iter().any(|c| places.contains(c))
+        });
+        found
     }
 }

@@ -10,6 +10,10 @@
 //! seen as     a, c', d
 //! ```
 //!
+//! A foreign key of the column has a copy as well, on either side of it. Where the column is
+//! referred to, the copy comes when the new index is complete, and belongs to the other table. It
+//! changes no rows, whatever the old one does: as long as both are there, rows must meet both.
+//!
 //! What is hidden has the name of what it replaces behind [`MARK`]. The old index keeps its entries
 //! until no statement reads it any more, under the name that its copy had.
 //!
@@ -20,6 +24,7 @@ use crate::desc::*;
 use crate::names;
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use base::{SqlError, SqlState};
 use rights::Target;
@@ -45,6 +50,19 @@ pub fn replaced(name: &str) -> Option<&str> {
 /// A text that the catalog keeps, with another name for a column.
 pub fn renamed_column(text: &str, from: &str, to: &str) -> String {
     names::renamed(text, from, to, false)
+}
+
+/// What will take the place of a foreign key, with other columns.
+pub fn retyped_key(key: &ForeignKey, columns: Vec<u16>, parent_columns: Vec<u16>) -> ForeignKey {
+    ForeignKey {
+        name: retyped(&key.name),
+        columns,
+        parent_columns,
+        on_delete: Action::NoAction,
+        on_update: Action::NoAction,
+        validity: Validity::Adding,
+        ..key.clone()
+    }
 }
 
 /// Whether an index has been replaced, and goes as soon as no statement reads it.
@@ -161,7 +179,7 @@ impl Table {
         let mut replaced = Vec::new();
         for from in 0..self.secondary.len() {
             let copy = &self.secondary[from];
-            if !is_copy(&copy.name) || !copy.building {
+            if !is_copy(&copy.name) {
                 continue;
             }
             let name = without_mark(&copy.name);
@@ -179,40 +197,70 @@ impl Table {
     }
 }
 
-fn is_copy(name: &str) -> bool {
+/// Whether it will take the place of something.
+pub(crate) fn is_copy(name: &str) -> bool {
     name.starts_with(MARK)
 }
 
 impl Database {
-    /// Refuses other values for a column of a foreign key, on either side.
-    ///
-    /// # Errors
-    /// 0A000.
-    pub(crate) fn check_no_foreign_key(&self, table: &Table, at: u16) -> Result<(), CatalogError> {
-        let column = &table.column_at(at).name;
-        let refused = |message: String| {
-            let state = SqlState::FEATURE_NOT_SUPPORTED;
-            Err(SqlError::new(state, message).hint("Drop the constraint, and add it again behind."))
+    /// The foreign keys of a table on either side, each with the table that has it: (child, name).
+    pub fn keys_around(&self, table: &Table) -> Vec<(Arc<Table>, ForeignKey)> {
+        let own = table
+            .foreign_keys
+            .iter()
+            .map(|key| (&table.name, &key.name));
+        let others = table.referenced_by.iter().map(|(child, key)| (child, key));
+        let others = others.filter(|(child, _)| **child != table.name);
+        let found = own.chain(others).filter_map(|(child, name)| {
+            let child = self.table(child)?;
+            let mut keys = child.foreign_keys.iter();
+            let key = keys.find(|key| key.name == *name)?;
+            Some((child.clone(), key.clone()))
+        });
+        found.collect()
+    }
+
+    /// Copies of foreign keys take the places of these.
+    fn replace_keys(&mut self, table: &str, version: u64) -> Result<(), CatalogError> {
+        let Some(found) = self.table(table).cloned() else {
+            return Ok(());
         };
-        let mut own = table.foreign_keys.iter();
-        if own.any(|key| key.columns.contains(&at)) {
-            return refused(format!(
-                "changing the values of column \"{column}\" in a foreign key is not supported"
-            ));
+        for (child, copy) in self.keys_around(&found) {
+            if !is_copy(&copy.name) {
+                continue;
+            }
+            self.forget_key(&child.name, &copy.name, version)?;
+            let name = without_mark(&copy.name);
+            let child = self.table_mut(&child.name, version)?;
+            let mut keys = child.foreign_keys.iter_mut();
+            if let Some(old) = keys.find(|key| key.name == name) {
+                old.columns = copy.columns;
+                old.parent_columns = copy.parent_columns;
+            }
         }
-        let reads = |child: &str, name: &str| {
-            let child = self.table(child);
-            let mut keys = child.into_iter().flat_map(|child| &child.foreign_keys);
-            keys.any(|key| key.name == name && key.parent_columns.contains(&at))
+        Ok(())
+    }
+
+    /// 40001 if a foreign key of the table, on either side, names a column that has been replaced:
+    /// it came behind the plan of the statement.
+    pub(crate) fn check_keys_left(&self, table: &str) -> Result<(), CatalogError> {
+        let Some(found) = self.table(table) else {
+            return Ok(());
         };
-        let mut users = table.referenced_by.iter();
-        match users.find(|(child, name)| reads(child, name)) {
-            None => Ok(()),
-            Some((child, name)) => refused(format!(
-                "changing the values of column \"{column}\", which foreign key \"{name}\" of table \
-                 \"{child}\" refers to, is not supported"
-            )),
+        let is_gone = |table: &Table, columns: &[u16]| {
+            let mut states = columns.iter().map(|at| table.column_at(*at).state);
+            states.any(|state| state == ColumnState::Dropped)
+        };
+        for (child, key) in self.keys_around(found) {
+            let parent = self.table(&key.parent);
+            if is_gone(&child, &key.columns)
+                || parent.is_some_and(|parent| is_gone(parent, &key.parent_columns))
+            {
+                let message = format!("table \"{table}\" was changed by another statement");
+                return Err(SqlError::new(SqlState::SERIALIZATION, message));
+            }
         }
+        Ok(())
     }
 }
 
@@ -236,12 +284,11 @@ impl Catalog {
         };
         let column = &found.columns[old];
         owner.keep_type(table, &column.name)?;
-        found.check_replaceable(old)?;
-        owner.check_no_foreign_key(&found, old as u16)
+        found.check_replaceable(old)
     }
 
     /// Hidden columns take the places of those for which they were made, with their indexes and
-    /// checks. Comments and privileges stay.
+    /// constraints. Comments and privileges stay.
     pub(crate) fn put_in_place(&mut self, database: &str, table: &str) -> Result<(), CatalogError> {
         let found = self.table_mut(database, table)?;
         let pairs = found.replacements();
@@ -254,6 +301,8 @@ impl Catalog {
             .iter()
             .for_each(|(new, old)| found.replace_column(*new, *old));
         found.replace_checks();
+        let version = self.version;
+        self.database_mut(database)?.replace_keys(table, version)?;
         let comments = &mut self.database_mut(database)?.comments;
         let columns = pairs.iter().map(|(new, old)| {
             let at = |place: &usize| Commented::Column(id, *place as u16);

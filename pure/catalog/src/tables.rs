@@ -339,6 +339,7 @@ impl Catalog {
             drops,
             replaces,
             cascade,
+            looked_at,
         } = command
         else {
             unreachable!("the caller has seen which command it is")
@@ -360,7 +361,7 @@ impl Catalog {
             Rekeying::Drop | Rekeying::Replace => {
                 owner.end_key_users(&before, *cascade, version, &mut applied)?;
             }
-            Rekeying::Retype(places) => owner.check_rewritten(&before, places, &columns)?,
+            Rekeying::Retype(at) => owner.check_rewritten(&before, at, &columns, looked_at)?,
         }
         let constraint = match (&rekeying, &before.primary_constraint) {
             (Rekeying::Retype(_), Some(own)) => own,
@@ -385,6 +386,7 @@ impl Catalog {
                 next.complete_primary(|name| {
                     owner.has_relation(&beside(table, name)) || before.has_constraint(name)
                 })?;
+                next.publish();
             }
         }
         owner.move_comments(&before, &next);

@@ -13,7 +13,7 @@ use base::{NodeId, Position};
 
 /// Version of all formats of this crate. A change of any of them, also of [`crate::Record`] and the
 /// types inside it, makes a new version.
-pub const FORMAT_VERSION: u32 = 15;
+pub const FORMAT_VERSION: u32 = 16;
 /// Bytes before the first record.
 pub const SEGMENT_HEADER_BYTES: usize = 40;
 /// Bytes at which the host begins a new segment: few enough that truncation after a checkpoint

@@ -42,7 +42,7 @@ use crate::txns::place::{Place, Tries};
 use base::full_name::beside;
 use base::{IndexId, NodeId, ShardId, SqlError, SqlState, TableId, Time};
 use catalog::{Asker, Catalog, ChangeId, Closing, Command, ProtocolKind, Stage};
-use exec::fill::FillPosition;
+use exec::fill::{Copied, FillPosition};
 pub(crate) use locks::ASKED_US;
 use locks::{Asking, locks_need_all_nodes};
 use plan::Fill;
@@ -512,7 +512,13 @@ impl Change {
             }
             let reserve = std::iter::repeat_with(|| Step::from(Command::Reserve));
             steps.extend(reserve.take(spaces));
-            steps.push_back(Step::Fill(fill));
+            match fill {
+                Fill::Stages(stages) => steps.extend(stages.into_iter().flat_map(|stage| {
+                    let commands = stage.commands.into_iter().map(Step::from);
+                    commands.chain(stage.fill.map(Step::Fill))
+                })),
+                fill => steps.push_back(Step::Fill(fill)),
+            }
         }
         steps.extend(work.after.into_iter().map(Step::from));
         Change {
@@ -684,36 +690,49 @@ impl Change {
         }
     }
 
+    /// The copy of a table that the change makes.
+    fn copied(&self, table: String) -> Copied {
+        let target = self.steps.iter().find_map(|step| {
+            let Step::Command(command) = step else {
+                return None;
+            };
+            let Command::SetPrimaryKey {
+                primary,
+                secondary,
+                columns,
+                ..
+            } = &**command
+            else {
+                return None;
+            };
+            Some((primary.clone(), secondary.clone(), columns.clone()))
+        });
+        let (primary, secondary, columns) = target.expect("a copy is followed by its use");
+        Copied {
+            table,
+            primary,
+            secondary,
+            columns,
+        }
+    }
+
     fn batch(&self, fill: Fill, place: Place) -> Action {
         let work = match fill {
             Fill::Index { table, index } => Work::Index { table, index },
             Fill::Validate { table, constraint } => Work::Validate { table, constraint },
             Fill::Alter(fill) => Work::Alter(fill),
             Fill::Decide(marker) => Work::Decide(marker),
-            Fill::PrimaryKey { table } => {
-                let target = self.steps.iter().find_map(|step| {
-                    let Step::Command(command) = step else {
-                        return None;
-                    };
-                    let Command::SetPrimaryKey {
-                        primary,
-                        secondary,
-                        columns,
-                        ..
-                    } = &**command
-                    else {
-                        return None;
-                    };
-                    Some((primary.clone(), secondary.clone(), columns.clone()))
-                });
-                let (primary, secondary, columns) = target.expect("a copy is followed by its use");
-                Work::PrimaryKey {
-                    table,
-                    primary,
-                    secondary,
-                    columns,
-                }
-            }
+            Fill::PrimaryKey { table } => Work::PrimaryKey(self.copied(table)),
+            Fill::Refers {
+                table,
+                child,
+                constraint,
+            } => Work::Refers {
+                copy: self.copied(table),
+                child,
+                constraint,
+            },
+            Fill::Stages(_) => unreachable!("each is a step"),
         };
         Action::Fill {
             database: self.database.clone(),

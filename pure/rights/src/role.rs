@@ -32,6 +32,8 @@ pub struct Viewer {
     pub row_security: bool,
     /// The setting `check_function_bodies`: off, the body of a new function may be wrong.
     pub checks_bodies: bool,
+    /// The setting `session_replication_role`: `replica`, foreign keys are not checked.
+    pub checks_keys: bool,
 }
 
 impl Default for Viewer {
@@ -40,6 +42,7 @@ impl Default for Viewer {
             role: RoleId::OWNER,
             row_security: true,
             checks_bodies: true,
+            checks_keys: true,
         }
     }
 }

@@ -132,9 +132,11 @@ impl Session {
     /// share their plans, and so do all whom no policy concerns.
     fn viewer(&self, catalog: &Catalog, database: &Database) -> Viewer {
         let checks_bodies = self.settings.get("check_function_bodies") != Some("off");
+        let checks_keys = self.settings.get("session_replication_role") != Some("replica");
         if database.row_security.is_empty() {
             return Viewer {
                 checks_bodies,
+                checks_keys,
                 ..Viewer::default()
             };
         }
@@ -146,6 +148,7 @@ impl Session {
             },
             row_security: self.settings.get("row_security") != Some("off"),
             checks_bodies,
+            checks_keys,
         }
     }
 

@@ -146,13 +146,13 @@ impl Session {
                     .hint("Run the statement outside of a block."));
             }
         }
-        let copies = matches!(plan.fill, Some(Fill::PrimaryKey { .. }));
-        if copies && self.concerns_own_rows(cx, plan) {
+        let is_for_others = plan.fill.as_ref().is_some_and(Fill::is_for_others);
+        if is_for_others && self.concerns_own_rows(cx, plan) {
             let tag = plan.tag;
             let message =
                 format!("{tag} cannot run in a transaction block that has written to the table");
             return Err(SqlError::new(SqlState::ACTIVE_TXN, message)
-                .hint("Change the primary key first, or in a block of its own."));
+                .hint("Change the table first, or in a block of its own."));
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use super::{Reply, Session, SessionCx};
 use base::full_name::schema_of;
+use base::text::SpanStyle;
 use base::{Datum, OutColumn, Position, RowBatch, SqlError, Type};
 use catalog::{Database, Names};
 use pg_catalog::CatalogCx;
@@ -37,6 +38,9 @@ impl Session {
         ty: Type,
         text: &str,
     ) -> Result<Datum, SqlError> {
+        if self.settings.style().reads(ty) {
+            return self.settings.style().parse(ty, text);
+        }
         if output::is_plain(ty) {
             return match self.settings.zone().filter(|_| output::reads_zone(ty)) {
                 Some(zone) => base::text::parse_in(&zone, ty, text),
@@ -123,7 +127,7 @@ impl Session {
             false => None,
         };
         let spans = columns.iter().any(|column| output::has_spans(column.ty))
-            && self.settings.get("intervalstyle") == Some("iso_8601");
+            && self.settings.style() != SpanStyle::Postgres;
         let plain = columns.iter().all(|column| output::is_plain(column.ty));
         if plain && zone.is_none() && !spans {
             return Ok(());
@@ -136,7 +140,7 @@ impl Session {
             output::put_zone(&zone, columns, &as_text, batch);
         }
         if spans {
-            output::put_spans(columns, &as_text, batch);
+            output::put_spans(self.settings.style(), columns, &as_text, batch);
         }
         if plain {
             return Ok(());

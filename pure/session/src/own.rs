@@ -82,7 +82,8 @@ impl Session {
         let Ok(database) = self.database(cx) else {
             return Vec::new();
         };
-        let commands = plan.before.iter().chain(&plan.after);
+        let of_stages = plan.fill.iter().flat_map(Fill::commands);
+        let commands = plan.before.iter().chain(of_stages).chain(&plan.after);
         let names = commands.flat_map(Command::hardens);
         let names = names.chain(plan.fill.as_ref().map(Fill::table));
         let tables = names.filter_map(|name| database.tables.get(name));
@@ -180,9 +181,11 @@ impl Session {
         let filled = database.tables.get(fill.table()).map(|table| table.id);
         let mode = match fill {
             Fill::Index { .. } | Fill::Validate { .. } => TableLock::ShareRowExclusive,
-            Fill::Alter(_) | Fill::PrimaryKey { .. } | Fill::Decide(_) => {
-                TableLock::AccessExclusive
-            }
+            Fill::Alter(_)
+            | Fill::PrimaryKey { .. }
+            | Fill::Refers { .. }
+            | Fill::Stages(_)
+            | Fill::Decide(_) => TableLock::AccessExclusive,
         };
         let name = self.database.to_string();
         let command = Command::LockTables {

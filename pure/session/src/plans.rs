@@ -19,7 +19,7 @@ use wire::Format;
 /// What of a session a plan is made for.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct Site {
-    /// The time zone; empty for UTC.
+    /// Time zone and style of intervals, as plans have them.
     pub(crate) zone: Box<str>,
     /// The schemas in which names are looked up.
     pub(crate) path: Rc<[u32]>,

@@ -31,7 +31,7 @@ pub(crate) struct Planning {
     pub(crate) database: Arc<Database>,
     /// Types of parameters that the client declared.
     pub(crate) declared: Box<[Type]>,
-    /// Time zone of the session, as plans have it.
+    /// Time zone and style of intervals of the session, as plans have them.
     pub(crate) zone: Box<str>,
     /// The schemas in which it looks names up.
     pub(crate) path: Box<[u32]>,

@@ -7,6 +7,7 @@ use crate::acting::{ROLE, SESSION_ROLE};
 use crate::message::Admission;
 use crate::statements::UNCOUNTED;
 use base::SqlError;
+use base::text::SpanStyle;
 use base::zone::Zone;
 use expr::zoned;
 use parse::session::Isolation;
@@ -31,7 +32,7 @@ pub(super) struct Settings {
     untold: bool,
     /// The values that the session itself uses.
     pub(super) knobs: Knobs,
-    /// Name of the time zone; empty for UTC.
+    /// Time zone and style of intervals, as plans have them ([`zoned::of_settings`]).
     zone_name: Box<str>,
 }
 
@@ -182,7 +183,7 @@ impl Settings {
         self.read();
     }
 
-    /// Name of the time zone that plans must be made for; empty for UTC.
+    /// Time zone and style of intervals that plans must be made for ([`zoned::of_settings`]).
     pub(super) fn zone_name(&self) -> &str {
         &self.zone_name
     }
@@ -190,16 +191,22 @@ impl Settings {
     /// The time zone; `None` is UTC.
     pub(super) fn zone(&self) -> Option<Zone> {
         // Most sessions are in UTC, and a look-up of a name costs as much as reading a row.
-        match &*self.zone_name {
+        match zoned::zone_of(&self.zone_name) {
             "" => None,
             name => Zone::named(name),
         }
     }
 
+    /// How intervals are written.
+    pub(super) fn style(&self) -> SpanStyle {
+        zoned::style_of(&self.zone_name)
+    }
+
     /// Reads the values that the session uses.
     fn read(&mut self) {
         self.knobs = Knobs::read(&self.current);
-        let zone = zoned::of_setting(value_in(&self.current, "timezone"));
+        let value = |name| value_in(&self.current, name);
+        let zone = zoned::of_settings(value("timezone"), value("intervalstyle"));
         if *self.zone_name != *zone {
             self.zone_name = zone.into();
         }
@@ -451,7 +458,7 @@ mod tests {
             Kind::Real { min, max } => [min, (min + max) / 3.0, max]
                 .map(|n| n.to_string())
                 .to_vec(),
-            Kind::Enum(all) | Kind::OneOf(all, _) => words(all),
+            Kind::Enum(all) => words(all),
             Kind::Alias(pairs) | Kind::Encoding(pairs) => pairs
                 .iter()
                 .map(|(spelling, _)| (*spelling).to_owned())
@@ -527,6 +534,8 @@ mod tests {
 
     const OF_INTERVALS: &str = include_str!("../../../test/sql/pg_compat_interval_style.slt");
 
+    const OF_TRIGGERS: &str = include_str!("../../../test/sql/pg_compat_triggers_off.slt");
+
     const OF_FUNCTIONS: &str = include_str!("../../../test/sql/pg_compat_functions_settings.slt");
 
     /// Settings whose effect is shown by a golden script, or by another test.
@@ -539,6 +548,7 @@ mod tests {
         ("row_security", OF_ROWS),
         ("check_function_bodies", OF_FUNCTIONS),
         ("IntervalStyle", OF_INTERVALS),
+        ("session_replication_role", OF_TRIGGERS),
     ];
 
     /// Every setting acts, or takes no other value than the one that tells the truth.

@@ -62,7 +62,8 @@ static OTHERS: [Other; 4] = [
         product: Product::Etcd,
         kind: Kind::Etcd,
         database: "",
-        arguments: &[],
+        // A group of 400 records is loaded by one transaction.
+        arguments: &["--max-txn-ops", "2048"],
         is_routed: true,
         has_sql: false,
     },

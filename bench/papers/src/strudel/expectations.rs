@@ -26,10 +26,10 @@ const PARTS: &str = "\
 2b 10       judged   groups of 4, one store: rows at most 1.2 times packed
 2c 10       judged   a crossover: packed ahead of some store's rows at 4 items, and behind at 400
 2d 10       reported locking over running again, at 4, 40 and 400 items
-3a 11       judged   packed: shared groups of 400 at most 0.9 of one's own
-3b 11       judged   packed: shared groups of 40 within a third of those of 400
+3a 11       judged   packed, run again: shared groups of 400 at most 0.9 of one's own
+3b 11       judged   packed, run again: shared groups of 40 within a third of those of 400
 3c 11       judged   locking: shared groups of 400 at least 0.75 of one's own
-3d 11       judged   locking: shared groups of 40 slower than those of 400
+3d 11       judged   locked rows: shared groups of 40 slower than those of 400
 3e 11       reported Trellis, interactions a second: one's own, shared 400, shared 40
 4a back-off judged   the best back-off at least 1.2 times the worst on some store
 4b back-off reported the best of each store, and how many times the worst

@@ -22,7 +22,7 @@ use crate::mapping::hash_of;
 use crate::sql::prepared::Ready;
 use crate::sql::says::{check_immutable, committed, failure_of, gone, key_of, named, outcome};
 use crate::sql::{Network, Reach};
-use entity::seen::Seen;
+use entity::seen::{Place, Seen};
 use entity::sql::{self, Dialect};
 use entity::{Abilities, EntityDb, EntityType, Failure, Outcome, Range, Row, Schema, Scope};
 use entity::{Stamp, Value};
@@ -191,30 +191,24 @@ impl<R: Reach> SqlStore<R> {
         }
     }
 
-    /// The rows of a statement of the last round, which are noted.
-    fn rows(&mut self, kind: &EntityType, statement: usize) -> Result<Vec<Row>, Failure> {
-        let count = self.answers.rows(statement);
-        let mut rows = Vec::with_capacity(count);
-        for row in 0..count {
-            let mut values = Row::with_capacity(kind.columns.len());
-            for (at, column) in kind.columns.iter().enumerate() {
-                let cell = self.answers.cell(statement, row, at);
-                let value = sql::read_text(column.kind, self.dialect, cell);
-                values.push(value.ok_or_else(|| {
-                    let text = format!("column \"{}\" has a value of another kind", column.name);
-                    Failure::Refused(text)
-                })?);
-            }
-            self.note(kind, &values, true);
-            rows.push(values);
+    /// A row of a statement of the last round.
+    fn row(&self, kind: &EntityType, statement: usize, row: usize) -> Result<Row, Failure> {
+        let mut values = Row::with_capacity(kind.columns.len());
+        for (at, column) in kind.columns.iter().enumerate() {
+            let cell = self.answers.cell(statement, row, at);
+            let value = sql::read_text(column.kind, self.dialect, cell);
+            values.push(value.ok_or_else(|| {
+                let text = format!("column \"{}\" has a value of another kind", column.name);
+                Failure::Refused(text)
+            })?);
         }
-        Ok(rows)
+        Ok(values)
     }
 
     /// Notes within a transaction that an entity is there, with this row, or is not.
-    fn note(&mut self, kind: &EntityType, row: &[Value], is_there: bool) {
+    fn note(&mut self, place: Place, kind: &EntityType, row: &[Value], is_there: bool) {
         if self.txn.is_some() {
-            self.seen.note(kind, row, is_there);
+            self.seen.note(place, kind, row, is_there);
         }
     }
 
@@ -288,10 +282,11 @@ impl<R: Reach> SqlStore<R> {
         self.start()?;
         self.push(&ready, id);
         let at = self.operate().await?;
-        Ok(self.rows(kind, at)?.pop())
+        let is_there = self.answers.rows(at) > 0;
+        is_there.then(|| self.row(kind, at, 0)).transpose()
     }
 
-    /// The rows of a statement that reads many.
+    /// The rows of a statement that reads many, which are noted.
     async fn read_rows(
         &mut self,
         kind: &EntityType,
@@ -300,7 +295,14 @@ impl<R: Reach> SqlStore<R> {
     ) -> Result<Vec<Row>, Failure> {
         self.push(ready, values);
         let at = self.operate().await?;
-        self.rows(kind, at)
+        let count = self.answers.rows(at);
+        let mut rows = Vec::with_capacity(count);
+        for row in 0..count {
+            let row = self.row(kind, at, row)?;
+            self.note(self.seen.place(kind, &row), kind, &row, true);
+            rows.push(row);
+        }
+        Ok(rows)
     }
 
     /// No transaction is open any more.
@@ -379,7 +381,8 @@ impl<R: Reach> EntityDb for SqlStore<R> {
 
     async fn get(&mut self, kind: &EntityType, id: &[Value]) -> Result<Option<Row>, Failure> {
         self.connect_outside().await?;
-        if let Some(seen) = self.seen.get(kind, id) {
+        let place = self.seen.place(kind, id);
+        if let Some(seen) = self.seen.get(place) {
             return Ok(seen);
         }
         let mut row = self.fetch(kind, id).await?;
@@ -387,16 +390,15 @@ impl<R: Reach> EntityDb for SqlStore<R> {
             self.lock(kind, kind.group_of(id), true);
             row = self.fetch(kind, id).await?;
         }
-        if row.is_none() {
-            self.note(kind, id, false);
-        }
+        self.note(place, kind, row.as_deref().unwrap_or(id), row.is_some());
         Ok(row)
     }
 
     async fn create(&mut self, kind: &EntityType, row: &mut [Value]) -> Result<(), Failure> {
         self.inside()?;
         let ready = self.of_kind(kind)?.create.clone();
-        let known = self.seen.is_there(kind, row);
+        let place = self.seen.place(kind, row);
+        let known = self.seen.is_there(place);
         if known == Some(true) {
             return Err(Failure::Exists(named(kind, row)));
         }
@@ -408,7 +410,7 @@ impl<R: Reach> EntityDb for SqlStore<R> {
         let is_free = self.txn.as_ref().is_some_and(|txn| txn.behind == 0);
         if is_absent && is_free {
             self.wait(&ready, row);
-            self.note(kind, row, true);
+            self.note(place, kind, row, true);
             return Ok(());
         }
         self.has_written();
@@ -423,22 +425,24 @@ impl<R: Reach> EntityDb for SqlStore<R> {
             let text = || String::from("the server does not tell the generated id");
             row[id] = Value::Int(number.ok_or_else(|| Failure::Refused(text()))?);
         }
-        self.note(kind, row, true);
+        // The generated id is of another place.
+        self.note(self.seen.place(kind, row), kind, row, true);
         Ok(())
     }
 
     async fn update(&mut self, kind: &EntityType, row: &[Value]) -> Result<(), Failure> {
         self.inside()?;
         let ready = self.of_kind(kind)?.update.clone();
-        if let Some(is_there) = self.seen.is_there(kind, row) {
+        let place = self.seen.place(kind, row);
+        if let Some(is_there) = self.seen.is_there(place) {
             let mut others = kind.columns[kind.id_count..].iter();
             if !is_there || others.any(|column| column.immutable) {
-                let old = self.seen.get(kind, row).flatten();
+                let old = self.seen.get(place).flatten();
                 check_immutable(kind, old.as_deref(), row)?;
             }
             self.start()?;
             self.wait(&ready, row);
-            self.note(kind, row, true);
+            self.note(place, kind, row, true);
             return Ok(());
         }
         self.start()?;
@@ -450,7 +454,7 @@ impl<R: Reach> EntityDb for SqlStore<R> {
             check_immutable(kind, old.as_deref(), row)?;
             return Err(Failure::conflict("the entity has just come"));
         }
-        self.note(kind, row, true);
+        self.note(place, kind, row, true);
         Ok(())
     }
 
@@ -458,13 +462,14 @@ impl<R: Reach> EntityDb for SqlStore<R> {
         self.inside()?;
         let ready = self.of_kind(kind)?.delete.clone();
         self.start()?;
-        let known = self.seen.is_there(kind, id);
+        let place = self.seen.place(kind, id);
+        let known = self.seen.is_there(place);
         if known == Some(false) {
             return Err(Failure::Missing(named(kind, id)));
         }
         if known.is_some() && !self.has_advisory() {
             self.wait(&ready, id);
-            self.note(kind, id, false);
+            self.note(place, kind, id, false);
             return Ok(());
         }
         self.lock(kind, kind.group_of(id), false);
@@ -474,7 +479,7 @@ impl<R: Reach> EntityDb for SqlStore<R> {
         if self.answers.affected(at) == 0 {
             return Err(Failure::Missing(named(kind, id)));
         }
-        self.note(kind, id, false);
+        self.note(place, kind, id, false);
         Ok(())
     }
 

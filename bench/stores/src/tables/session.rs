@@ -24,7 +24,8 @@ pub(super) struct Session<R: Reach> {
     pub(super) clean: Prepared,
     /// The advisory lock of a group, as one of many and alone, where reads lock.
     pub(super) advisory: Option<[Prepared; 2]>,
-    kinds: BTreeMap<String, OfKind>,
+    /// By name; there are few.
+    kinds: Vec<(String, OfKind)>,
     dialect: Dialect,
     locks: bool,
 }
@@ -103,8 +104,9 @@ impl<R: Reach> Session<R> {
 
     /// The statements of a type.
     pub(super) fn of_kind(&mut self, kind: &EntityType) -> Result<&mut OfKind, Failure> {
-        let of_kind = self.kinds.get_mut(kind.name.as_ref());
-        of_kind.ok_or_else(|| {
+        let mut kinds = self.kinds.iter_mut();
+        let of_kind = kinds.find(|(name, _)| *name == kind.name);
+        of_kind.map(|(_, of_kind)| of_kind).ok_or_else(|| {
             let text = format!("type \"{}\" is not in the schema of this store", kind.name);
             Failure::Refused(text)
         })

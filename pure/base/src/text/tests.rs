@@ -461,7 +461,49 @@ fn intervals_in_iso_8601() {
         let Ok(Datum::Interval(span)) = parse(Type::Interval(None), input) else {
             panic!("{input} is an interval");
         };
-        assert_eq!(iso_span(span), output);
+        assert_eq!(SpanStyle::Iso.text(span), output);
+    }
+}
+
+#[test]
+fn intervals_in_other_styles() {
+    for (input, sql, verbose) in [
+        ("0", "0", "@ 0"),
+        ("1 year 2 mons", "1-2", "@ 1 year 2 mons"),
+        ("-1 year -2 mons", "-1-2", "@ 1 year 2 mons ago"),
+        (
+            "3 days 04:05:06.7",
+            "3 4:05:06.7",
+            "@ 3 days 4 hours 5 mins 6.7 secs",
+        ),
+        ("-04:05:01", "-4:05:01", "@ 4 hours 5 mins 1 sec ago"),
+        ("1 mon -1 day", "+0-1 -1 +0:00:00", "@ 1 mon -1 days"),
+        (
+            "-1 day +00:00:01.5",
+            "+0-0 -1 +0:00:01.5",
+            "@ 1 day -1.5 secs ago",
+        ),
+    ] {
+        let Ok(Datum::Interval(span)) = parse(Type::Interval(None), input) else {
+            panic!("{input} is an interval");
+        };
+        assert_eq!(SpanStyle::Sql.text(span), sql);
+        assert_eq!(SpanStyle::Verbose.text(span), verbose);
+    }
+}
+
+#[test]
+fn a_leading_sign_counts_for_all_in_sql() {
+    for (input, output) in [
+        ("-1 2:03:04", "-1 days -02:03:04"),
+        ("-1 +2:03:04", "-1 days +02:03:04"),
+        ("-1 year 2 mons", "-1 years -2 mons"),
+        ("1 day 2:00", "1 day 02:00:00"),
+        ("-1-2 3 4:05", "-1 years -2 mons -3 days -04:05:00"),
+    ] {
+        let ty = Type::Interval(None);
+        let read = SpanStyle::Sql.parse(ty, input).expect(input);
+        assert_eq!(to_string(ty, &read), output);
     }
 }
 

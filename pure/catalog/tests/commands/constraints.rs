@@ -5,7 +5,10 @@ use super::{
     table,
 };
 use base::{IndexId, SqlState, Type};
-use catalog::{Check, Column, Command, ForeignKey, Index, TableAction, Validity, retyped};
+use catalog::{
+    Check, Column, ColumnState, Command, ForeignKey, Index, TableAction, Validity, retyped,
+    retyped_key,
+};
 
 #[test]
 fn foreign_keys_bind_both_tables() {
@@ -135,6 +138,7 @@ fn a_primary_key_replaces_the_row_number() {
         drops: None,
         replaces: old,
         cascade: false,
+        looked_at: Vec::new(),
     };
     refuse(
         &catalog,
@@ -205,6 +209,7 @@ fn a_primary_key_is_refused_where_entries_hold_row_numbers() {
         drops: None,
         replaces: get(&catalog, "t").primary.id,
         cascade: false,
+        looked_at: Vec::new(),
     };
     let message = "the indexes of table \"t\" have changed meanwhile";
     refuse(&catalog, set, SqlState::OBJECT_NOT_READY, message);
@@ -229,6 +234,7 @@ fn rewrite(
         drops: None,
         replaces,
         cascade: false,
+        looked_at: Vec::new(),
     }
 }
 
@@ -304,6 +310,107 @@ fn a_primary_key_goes_and_rows_are_numbered() {
     refuse(&catalog, twice, SqlState::SERIALIZATION, message);
 }
 
+fn frozen(table: &str) -> Command {
+    Command::Freeze {
+        database: DB.into(),
+        table: table.into(),
+        frozen: true,
+    }
+}
+
+fn alter(table: &str, actions: Vec<TableAction>) -> Command {
+    Command::AlterTable {
+        database: DB.into(),
+        table: table.into(),
+        actions,
+    }
+}
+
+/// A column that is to take the place of column `b`.
+fn instead_of_b(place: u16) -> TableAction {
+    let column = Column {
+        generated: Some("b".into()),
+        hidden: true,
+        state: ColumnState::Filling,
+        shown_at: Some(1),
+        ..Column::new(&retyped("b"), Type::Int8)
+    };
+    TableAction::AddColumn {
+        column,
+        place,
+        if_not_exists: false,
+    }
+}
+
+#[test]
+fn foreign_keys_of_a_column_with_another_type() {
+    let mut catalog = fresh();
+    let mut parent = table("t", &[0]);
+    parent.secondary = vec![index("t_b_key", &[1], true, true)];
+    apply(&mut catalog, create(parent));
+    let mut child = table("k", &[0]);
+    child.foreign_keys = vec![foreign_key(&[1], "t", &[1])];
+    apply(&mut catalog, create(child));
+    let key = get(&catalog, "k").foreign_keys[0].clone();
+    let place = get(&catalog, "k").columns.len() as u16;
+
+    // The side that refers.
+    let mut own = catalog.clone();
+    let copy = retyped_key(&key, vec![place], vec![1]);
+    let actions = vec![instead_of_b(place), TableAction::AddForeignKey(copy)];
+    apply(&mut own, alter("k", actions));
+    assert_eq!(get(&own, "t").referenced_by.len(), 2);
+    let mut undone = own.clone();
+    apply(&mut undone, alter("k", vec![TableAction::Undo]));
+    assert_eq!(get(&undone, "k").foreign_keys, [key.clone()]);
+    assert_eq!(get(&undone, "t").referenced_by.len(), 1);
+    apply(&mut own, alter("k", vec![TableAction::Publish]));
+    let moved = ForeignKey {
+        columns: vec![place],
+        ..key.clone()
+    };
+    assert_eq!(get(&own, "k").foreign_keys, [moved]);
+    assert_eq!(get(&own, "t").referenced_by.len(), 1);
+
+    // The side that is referred to: the copy comes when the new index is complete.
+    let mut other = catalog.clone();
+    let copied = index(&retyped("t_b_key"), &[place], true, true);
+    let actions = vec![instead_of_b(place), TableAction::AddIndex(copied)];
+    apply(&mut other, alter("t", actions));
+    // A foreign key that nobody has copied.
+    let mut late = other.clone();
+    let publish = alter("t", vec![TableAction::Publish]);
+    let message = "table \"t\" was changed by another statement";
+    refuse(&late, publish.clone(), SqlState::SERIALIZATION, message);
+    apply(&mut late, alter("t", vec![TableAction::Undo]));
+    assert_eq!(get(&late, "t").secondary.len(), 1);
+    let finish = Command::FinishIndex {
+        database: DB.into(),
+        table: "t".into(),
+        index: retyped("t_b_key"),
+    };
+    apply(&mut other, finish);
+    let add = Command::AddForeignKey {
+        database: DB.into(),
+        table: "k".into(),
+        foreign_key: retyped_key(&key, vec![1], vec![place]),
+    };
+    apply(&mut other, add);
+    assert!(get(&other, "k").unfinished_constraints(DB).is_empty());
+    let mut undone = other.clone();
+    apply(&mut undone, alter("t", vec![TableAction::Undo]));
+    assert_eq!(get(&undone, "k").foreign_keys, [key.clone()]);
+    assert_eq!(get(&undone, "t").referenced_by.len(), 1);
+    assert_eq!(get(&undone, "t").secondary, get(&catalog, "t").secondary);
+    apply(&mut other, publish);
+    let moved = ForeignKey {
+        parent_columns: vec![place],
+        ..key
+    };
+    assert_eq!(get(&other, "k").foreign_keys, [moved]);
+    assert_eq!(get(&other, "t").referenced_by.len(), 1);
+}
+
 #[test]
 fn columns_of_a_primary_key_get_another_type() {
     let mut catalog = fresh();
@@ -326,14 +433,36 @@ fn columns_of_a_primary_key_get_another_type() {
     let set = rewrite(("t", before), columns, primary, vec![]);
     let mut with_child = catalog.clone();
     apply(&mut with_child, create(child));
-    let message = "changing the values of column \"a\", which foreign key \"k_b_fkey\" of table \
-                   \"k\" refers to, is not supported";
+    let message = "foreign key constraint \"k_b_fkey\" cannot be implemented";
     refuse(
         &with_child,
         set.clone(),
-        SqlState::FEATURE_NOT_SUPPORTED,
+        SqlState::DATATYPE_MISMATCH,
         message,
     );
+    // The key has been looked at, and nobody writes to either table.
+    let with = |looked_at: &[(String, String)]| {
+        let mut set = set.clone();
+        if let Command::SetPrimaryKey {
+            columns,
+            looked_at: known,
+            ..
+        } = &mut set
+        {
+            columns[0].ty = Type::Int8;
+            *known = looked_at.to_vec();
+        }
+        set
+    };
+    let message = "table \"t\" was changed by another statement";
+    let known = [("k".to_string(), "k_b_fkey".to_string())];
+    refuse(&with_child, with(&known), SqlState::SERIALIZATION, message);
+    for table in ["k", "t"] {
+        apply(&mut with_child, frozen(table));
+    }
+    refuse(&with_child, with(&[]), SqlState::SERIALIZATION, message);
+    apply(&mut with_child, with(&known));
+    assert_eq!(get(&with_child, "t").columns[0].ty, Type::Int8);
     // The rows lie elsewhere since this was planned.
     let other = apply(&mut catalog, Command::Reserve).reserved;
     let moved = Index {

@@ -12,7 +12,7 @@ use super::{AGGREGATE, Binder, unsupported};
 use base::{SqlError, SqlState};
 use expr::aggregate::AggFunc;
 use expr::resolve;
-use expr::{Expr, walk};
+use expr::{Expr, styled, walk, zoned};
 use sqlparser::ast::{
     self, DuplicateTreatment, Expr as Ast, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArguments, OrderByExpr,
@@ -71,7 +71,7 @@ impl Binder<'_> {
         self.level().inner_calls = inner_calls;
         refuse_in(forbidden)?;
         let Parts {
-            args,
+            mut args,
             star,
             distinct,
             filter,
@@ -88,6 +88,10 @@ impl Binder<'_> {
         }
         if distinct && let Some(arg) = args.iter().find(|arg| !resolve::has_equality(arg.ty())) {
             return Err(no_equality(arg.ty()));
+        }
+        if expr::aggregate::makes_json(name) {
+            let style = zoned::style_of(&self.zone);
+            args.iter_mut().for_each(|arg| styled::show(style, arg));
         }
         let (func, args, ty) = AggFunc::resolve(name, args, star)?;
         args.iter().for_each(|arg| self.note(arg));

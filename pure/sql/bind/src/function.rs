@@ -2,6 +2,7 @@
 
 use super::aggregate::AggregateCall;
 use super::rel::{CallKind, InitValue};
+use super::scope::ident;
 use super::table_function::gives_rows;
 use super::{Binder, at, unsupported};
 use crate::rel::Signal;
@@ -92,6 +93,7 @@ impl Binder<'_> {
         written: &ast::ObjectName,
         args: &FunctionArguments,
     ) -> Result<Expr, SqlError> {
+        self.known_names(name, args)?;
         if let Some(call) = self.call_by_name(name, args)? {
             return Ok(call);
         }
@@ -110,6 +112,43 @@ impl Binder<'_> {
             self.refuse_listed(since, "COALESCE")?;
         }
         self.call_of_values(name, written, bound)
+    }
+
+    /// # Errors
+    /// 42883 for arguments with names: those that a function has stand in their places already.
+    fn known_names(&mut self, name: &str, args: &FunctionArguments) -> Result<(), SqlError> {
+        let FunctionArguments::List(list) = args else {
+            return Ok(());
+        };
+        let is_named = |arg: &FunctionArg| matches!(arg, FunctionArg::Named { .. });
+        if !list.args.iter().any(is_named) {
+            return Ok(());
+        }
+        let mut shown = Vec::with_capacity(list.args.len());
+        for arg in &list.args {
+            let (word, arg) = match arg {
+                FunctionArg::Named {
+                    name,
+                    arg,
+                    operator: _,
+                } => (format!("{} => ", ident(name)), arg),
+                FunctionArg::Unnamed(arg) => (String::new(), arg),
+                FunctionArg::ExprNamed { .. } => return Ok(()),
+            };
+            let FunctionArgExpr::Expr(arg) = arg else {
+                return Ok(());
+            };
+            let ty = self.argument(name, arg)?.ty();
+            shown.push(format!("{word}{}", ty.base_name()));
+        }
+        let error = resolve::absent_function(name).unwrap_or_else(|| {
+            let message = format!("function {name}({}) does not exist", shown.join(", "));
+            SqlError::new(SqlState::UNDEFINED_FUNCTION, message).hint(
+                "No function matches the given name and argument types. You might need to add \
+                 explicit type casts.",
+            )
+        });
+        Err(error)
     }
 
     /// A call whose arguments are bound in a way of their own; it has a frame of its own because

@@ -96,7 +96,7 @@ pub struct PlanCx<'a> {
     pub param_types: &'a [Type],
     /// Names of the first of them, in statements of PL/pgSQL: what is no column may be one.
     pub param_names: &'a [ParamName],
-    /// The time zone of the session ([`zoned::of_setting`]).
+    /// Time zone and style of intervals of the session ([`zoned::of_settings`]).
     pub zone: &'a str,
     /// The schemas in which names without a schema are looked up ([`catalog::Names::path`]).
     pub path: &'a [u32],
@@ -255,7 +255,7 @@ pub struct Binder<'a> {
     pub sizes: bool,
     /// What it does with large objects.
     pub objects: objects::ObjectUse,
-    /// The session's time zone; empty for UTC.
+    /// Time zone and style of intervals of the session ([`zoned::of_settings`]).
     pub zone: Box<str>,
     /// The numbers of rows of tables have decided how it is planned.
     pub by_rows: bool,

@@ -83,7 +83,17 @@ pub fn named_type(ty: &DataType, names: &Names<'_>) -> Result<NamedType, SqlErro
         D::Regclass => Type::Reg(Reg::Class),
         // The size of an array is not enforced, as in PostgreSQL.
         D::Array(ArrayElemTypeDef::SquareBracket(element, _)) => {
-            let element = bind_type(element, names)?;
+            let element = match named_type(element, names)? {
+                NamedType::Domain(_, below) => {
+                    let name = element.to_string().to_lowercase();
+                    let below = below.name();
+                    let error = crate::unsupported(&format!("an array of the domain {name}"));
+                    return Err(error.hint(format!(
+                        "Take {below}[], with a CHECK of its items: CHECK (0 < ALL (a))."
+                    )));
+                }
+                _ => bind_type(element, names)?,
+            };
             array_type(element).ok_or_else(|| unsupported(&format!("{}[]", element.name())))?
         }
         D::Custom(name, modifiers) => return by_name(ty, (name, modifiers), names),

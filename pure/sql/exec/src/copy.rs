@@ -3,6 +3,7 @@
 use super::source::{collect, open};
 use super::write::{Change, Changes, check_row, complete_row};
 use super::{Charge, Cx, Slots, bulk, foreign, insert};
+use base::text::SpanStyle;
 use base::zone::Zone;
 use base::{ArrayKind, Datum, SqlError, Type};
 use catalog::Table;
@@ -11,7 +12,7 @@ use core::future::poll_fn;
 use expr::resolve::enums;
 use expr::zoned;
 use parse::copy::Format;
-use pg_catalog::output::{in_zone, is_zoned};
+use pg_catalog::output::{has_spans, in_style, in_zone, is_zoned};
 use plan::step::{CopyFromPlan, CopyToPlan, Writer};
 use txn::OpError;
 
@@ -32,7 +33,7 @@ pub(super) async fn from(cx: &Cx<'_>, plan: &CopyFromPlan, slots: &Slots) -> Res
         .map(|column| table.column_at(*column).name.clone());
     let mut decoder = Decoder::new(plan.options.clone(), &table.name, names);
     let binary = plan.options.format == Format::Binary;
-    let zone = session_zone(cx, slots);
+    let (zone, style) = (session_zone(cx, slots), session_style(cx, slots));
     let labels = |ty: Type, id: u32, value: Datum| read_label(cx, slots, (ty, id), value);
     let mut defaults: Option<Vec<Datum>> = None;
     let mut batch = Batch::default();
@@ -50,7 +51,7 @@ pub(super) async fn from(cx: &Cx<'_>, plan: &CopyFromPlan, slots: &Slots) -> Res
                         table,
                         &plan.columns,
                         &fields,
-                        (binary, zone.as_ref()),
+                        (binary, zone.as_ref(), style),
                         &labels,
                     )?,
                 ))
@@ -184,7 +185,7 @@ fn parse_row(
     table: &Table,
     columns: &[u16],
     fields: &Fields<'_>,
-    form: (bool, Option<&Zone>),
+    form: (bool, Option<&Zone>, SpanStyle),
     labels: &Labels<'_>,
 ) -> Result<Vec<Datum>, SqlError> {
     let mut row = Vec::with_capacity(table.columns.len());
@@ -208,7 +209,7 @@ fn field(
     ty: Type,
     fields: &Fields<'_>,
     i: usize,
-    (binary, zone): (bool, Option<&Zone>),
+    (binary, zone, style): (bool, Option<&Zone>, SpanStyle),
     labels: &Labels<'_>,
 ) -> Result<Datum, SqlError> {
     if let Some(id) = ty.user_id() {
@@ -228,6 +229,7 @@ fn field(
     } else {
         match fields.text(i)? {
             None => return Ok(Datum::Null),
+            Some(text) if style.reads(ty) => style.parse(ty.without_modifiers(), text)?,
             Some(text) => match zone {
                 Some(zone) => base::text::parse_in(zone, ty.without_modifiers(), text)?,
                 None => base::text::parse(ty.without_modifiers(), text)?,
@@ -243,24 +245,25 @@ pub(super) async fn to(cx: &Cx<'_>, plan: &CopyToPlan, slots: &Slots) -> Result<
     // What goes before the rows travels with the first of them, as in PostgreSQL.
     let mut first = true;
     let mut source = open(cx, &plan.query, slots);
-    let zone = match plan.options.format {
-        Format::Binary => None,
-        Format::Text | Format::Csv => session_zone(cx, slots),
+    let (zone, style) = match plan.options.format {
+        Format::Binary => (None, SpanStyle::Postgres),
+        Format::Text | Format::Csv => (session_zone(cx, slots), session_style(cx, slots)),
     };
+    let types: Vec<_> = plan.columns.iter().map(|(_, ty)| *ty).collect();
     let mut count = 0;
     while let Some(batch) = source.next().await? {
         let mut batch = batch;
-        if let Some(zone) = &zone {
-            let width = plan.columns.len();
-            for (at, _) in plan
-                .columns
-                .iter()
-                .enumerate()
-                .filter(|(_, (_, ty))| is_zoned(*ty))
-            {
-                let values = batch.datums.iter_mut().skip(at).step_by(width);
-                values.for_each(|value| in_zone(zone, value));
+        let mut show = |of: &dyn Fn(Type) -> bool, change: &dyn Fn(&mut Datum)| {
+            for (at, _) in types.iter().enumerate().filter(|(_, ty)| of(**ty)) {
+                let values = batch.datums.iter_mut().skip(at).step_by(types.len());
+                values.for_each(change);
             }
+        };
+        if let Some(zone) = &zone {
+            show(&is_zoned, &|value| in_zone(zone, value));
+        }
+        if style != SpanStyle::Postgres {
+            show(&has_spans, &|value| in_style(style, value));
         }
         for row in batch.iter() {
             part(&mut out, |out| {
@@ -291,6 +294,14 @@ pub(super) async fn to(cx: &Cx<'_>, plan: &CopyToPlan, slots: &Slots) -> Result<
 fn session_zone(cx: &Cx<'_>, slots: &Slots) -> Option<Zone> {
     let setting = cx.env(slots).session.setting("timezone");
     Zone::named(zoned::of_setting(setting.as_deref()))
+}
+
+/// The session's style of intervals.
+fn session_style(cx: &Cx<'_>, slots: &Slots) -> SpanStyle {
+    let setting = cx.env(slots).session.setting("intervalstyle");
+    setting
+        .as_deref()
+        .map_or_else(SpanStyle::default, SpanStyle::named)
 }
 
 /// Appends what `write` gives behind its length (u32, little-endian); nothing if it gives nothing.

@@ -12,7 +12,7 @@
 
 use super::batch::idle;
 use super::doubles;
-use super::fill::plan_cx;
+use super::fill::{plan_cx, settings_of};
 use super::foreign::{ask_parent, shown_key_of};
 use super::long::Long;
 use super::scan::rows_of;
@@ -292,8 +292,8 @@ pub(super) async fn end_statement(cx: &Cx<'_>) -> Result<(), OpError> {
 /// Looks at keys that are not owed any more.
 async fn look_at(port: &dyn Port, taken: Vec<Rc<Owed>>) -> Result<(), OpError> {
     let taken = Long::new(port, taken);
-    let zone = port.setting("timezone");
-    let plan_cx = plan_cx(port, zone.as_deref());
+    let zone = settings_of(port);
+    let plan_cx = plan_cx(port, &zone);
     // The keys of one constraint stand together.
     let of_one = |a: &Rc<Owed>, b: &Rc<Owed>| a.table == b.table && a.constraint == b.constraint;
     for owed in taken.chunk_by(of_one) {

@@ -2,6 +2,7 @@
 
 use super::counted::RowCounts;
 use super::explain_object::{self, Entry, Node};
+use super::fill::settings_of;
 use super::{Cx, StepStats, statement};
 use base::full_name::{MARK, bare};
 use base::types::UNNAMED;
@@ -10,8 +11,8 @@ use bind::PlanCx;
 use bind::rel::{Call, CallKind, InitValue, JoinKind, Matching, QueryUse, Signal, SortKey};
 use catalog::Table;
 use core::fmt::Write;
+use expr::Expr;
 use expr::program::{Body, ProgramPlan};
-use expr::{Expr, zoned};
 use parse::{ExplainFormat, ExplainOptions, Statement};
 use plan::formula::Formulas;
 use plan::step::{
@@ -35,7 +36,7 @@ struct Planned {
 impl Planned {
     async fn make(cx: &Cx<'_>, statement: &Statement, types: &[Type]) -> Result<Planned, OpError> {
         let counts = RowCounts::ask(cx).await?;
-        let zone = cx.port.setting("timezone");
+        let zone = settings_of(cx.port);
         let before = cx.port.stopwatch_ns();
         let path = cx.facts.with_catalog(None, |catalog| catalog.path());
         let plan_cx = PlanCx {
@@ -43,7 +44,7 @@ impl Planned {
             database: cx.port.database(),
             param_types: types,
             param_names: &[],
-            zone: zoned::of_setting(zone.as_deref()),
+            zone: &zone,
             path: &path,
             viewer: cx.facts.viewer(),
             rows: &|table| counts.rows.get(&table).copied(),

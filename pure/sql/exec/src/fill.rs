@@ -2,13 +2,14 @@
 //! transaction of its port; the caller commits it and calls again with the position that it got.
 
 mod alter;
+mod copy;
 
 use crate::batch::{Batch, FillCx};
 use crate::port::{OpFuture, Port};
 use base::{Datum, IndexId, Key, SLOT_COUNT, Slot, SqlError, SqlState, Tag, Type};
 use bind::PlanCx;
-use catalog::{Column, ColumnState, Index, Table};
-use expr::{Expr, zoned};
+use catalog::{Column, Index, Table};
+use expr::zoned;
 use plan::{AlterFill, Fill};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use txn::{LockMode, Op, OpError, OpResult, Read};
 
 pub use crate::batch::FillPosition;
 pub use alter::alter;
+pub use copy::{primary_key, refers};
 
 /// Work of a batch; names refer to the catalog in use.
 #[derive(Clone, PartialEq, Debug)]
@@ -24,11 +26,12 @@ pub enum Work {
     /// Writes entries of a building index.
     Index { table: String, index: String },
     /// Copies rows into the key space of a new primary key.
-    PrimaryKey {
-        table: String,
-        primary: Index,
-        secondary: Vec<Index>,
-        columns: Vec<Column>,
+    PrimaryKey(Copied),
+    /// Checks that rows meet a foreign key when those of a copy take their places.
+    Refers {
+        copy: Copied,
+        child: String,
+        constraint: String,
     },
     /// Checks that rows meet a check or foreign key.
     Validate { table: String, constraint: String },
@@ -36,6 +39,16 @@ pub enum Work {
     Alter(Box<AlterFill>),
     /// Finds out whether the transaction of a block has committed: there is no next batch then.
     Decide(IndexId),
+}
+
+/// A table whose rows are copied into other key spaces (`Command::SetPrimaryKey`).
+#[derive(Clone, PartialEq, Debug)]
+#[expect(missing_docs, reason = "fields are named like what they describe")]
+pub struct Copied {
+    pub table: String,
+    pub primary: Index,
+    pub secondary: Vec<Index>,
+    pub columns: Vec<Column>,
 }
 
 /// Writes the row by which a block's transaction tells that it has committed, unless it is there:
@@ -76,12 +89,12 @@ pub async fn batch(
 ) -> Result<Option<FillPosition>, OpError> {
     match work {
         Work::Index { table, index: name } => index(port, table, name, position).await,
-        Work::PrimaryKey {
-            table,
-            primary,
-            secondary,
-            columns,
-        } => primary_key(port, table, (primary, secondary), columns, position).await,
+        Work::PrimaryKey(copy) => primary_key(port, copy, position).await,
+        Work::Refers {
+            copy,
+            child,
+            constraint,
+        } => refers(port, copy, (child, constraint), position).await,
         Work::Validate { table, constraint } => validate(port, table, constraint, position).await,
         Work::Alter(fill) => alter(port, fill, position).await,
         Work::Decide(marker) => {
@@ -103,7 +116,9 @@ pub(crate) async fn whole(port: Rc<dyn Port>, fill: &Fill) -> Result<Tag, OpErro
         Fill::Index { table, index } => Work::Index { table, index },
         Fill::Validate { table, constraint } => Work::Validate { table, constraint },
         Fill::Alter(fill) => Work::Alter(fill),
-        Fill::PrimaryKey { .. } | Fill::Decide(_) => panic!("a block does not do this itself"),
+        Fill::PrimaryKey { .. } | Fill::Refers { .. } | Fill::Stages(_) | Fill::Decide(_) => {
+            panic!("a block does not do this itself")
+        }
     };
     let mut position = None;
     loop {
@@ -146,115 +161,23 @@ pub async fn index(
     Ok(next)
 }
 
-/// Copies rows of a table into the key space `primary`, whose key columns are set, as rows of
-/// `columns`, and writes the entries of its other indexes into the key spaces of `secondary`.
-/// Columns that get other values are computed; a row number is drawn if the key has one
-/// (`Command::SetPrimaryKey`). No transaction may write the table meanwhile.
-///
-/// # Errors
-/// 23502 for a NULL in a key column, 23505 for a key that occurs twice, and those of computing
-/// values.
-pub async fn primary_key(
-    port: Rc<dyn Port>,
-    table_name: &str,
-    (primary, secondary): (&Index, &[Index]),
-    columns: &[Column],
-    position: Option<FillPosition>,
-) -> Result<Option<FillPosition>, OpError> {
-    let table = table(&*port, table_name)?;
-    let (columns, computed) = new_columns(&*port, &table, columns)?;
-    let target = Table {
-        primary: primary.clone(),
-        columns,
-        primary_constraint: (!primary.name.is_empty()).then(|| primary.name.clone()),
-        secondary: secondary.to_vec(),
-        ..(*table).clone()
-    };
-    let columns = &target.columns;
-    let cx = FillCx::new(&*port);
-    let Batch { rows, next } = cx.rows(&table, position).await?;
-    let mut written: Vec<Vec<Datum>> = Vec::with_capacity(rows.rows as usize);
-    for row in rows.iter() {
-        let mut new = row.to_vec();
-        new.resize(columns.len(), Datum::Null);
-        if let Some(rowid) = target.rowid() {
-            new[usize::from(rowid)] = cx.row_number();
-        }
-        for (at, value) in &computed {
-            new[usize::from(*at)] = cx.value_over(value, row)?;
-        }
-        written.push(new);
-    }
-    let rows: Vec<&[Datum]> = written.iter().map(Vec::as_slice).collect();
-    for row in &rows {
-        for key in &primary.columns {
-            if row[usize::from(key.column)] == Datum::Null {
-                let name = &columns[usize::from(key.column)].name;
-                let message =
-                    format!("column \"{name}\" of relation \"{table_name}\" contains null values");
-                return Err(SqlError::new(SqlState::NOT_NULL, message)
-                    .table(table_name)
-                    .column(name)
-                    .into());
-            }
-        }
-    }
-    cx.write_rows(&target, &rows).await?;
-    for number in 1..=secondary.len() {
-        cx.write_entries(&target, number, &rows).await?;
-    }
-    Ok(next)
+/// What plans must know of the session's settings ([`zoned::of_settings`]).
+pub(crate) fn settings_of(port: &dyn Port) -> String {
+    let (zone, style) = (port.setting("timezone"), port.setting("intervalstyle"));
+    zoned::of_settings(zone.as_deref(), style.as_deref())
 }
 
-/// Places of columns, and what their values are computed by.
-type Computed = Vec<(u16, Expr)>;
-
-/// The columns that rows have in the end, and the values over the rows that there are of those that
-/// get others.
-fn new_columns(
-    port: &dyn Port,
-    table: &Arc<Table>,
-    columns: &[Column],
-) -> Result<(Vec<Column>, Computed), SqlError> {
-    let mut columns = columns.to_vec();
-    let mut with = (**table).clone();
-    let (mut places, mut zone) = (Vec::new(), port.setting("timezone"));
-    for (column, at) in columns.iter_mut().zip(0u16..) {
-        let Some(name) = catalog::replaced(&column.name).map(String::from) else {
-            continue;
-        };
-        with.columns.push(Column {
-            hidden: true,
-            ..column.clone()
-        });
-        places.push(at);
-        // Values are those of the session that changes the type.
-        zone = column.zone.take().or(zone);
-        column.name = name;
-        column.generated = None;
-        column.state = ColumnState::Ready;
-    }
-    if places.is_empty() {
-        return Ok((columns, Vec::new()));
-    }
-    let plan_cx = plan_cx(port, zone.as_deref());
-    let first = table.columns.len() as u16;
-    let computed = plan::generated_values(&plan_cx, &Arc::new(with))?.into_iter();
-    let new = computed.filter_map(|(at, value)| {
-        let number = usize::from(at.checked_sub(first)?);
-        Some((places[number], value))
-    });
-    Ok((columns, new.collect()))
-}
-
-/// What checks and defaults are planned with, for a session whose time zone is set to `zone`.
-pub(crate) fn plan_cx<'a>(port: &'a dyn Port, zone: Option<&'a str>) -> PlanCx<'a> {
+/// What checks and defaults are planned with, for a session with these settings.
+pub(crate) fn plan_cx<'a>(port: &'a dyn Port, zone: &'a str) -> PlanCx<'a> {
     PlanCx {
         catalog: port.catalog(),
         database: port.database(),
         param_types: &[],
         param_names: &[],
-        zone: zoned::of_setting(zone),
+        zone: match zone {
+            "UTC" => "",
+            zone => zone,
+        },
         path: catalog::KEPT_PATH,
         viewer: bind::Viewer::default(),
         rows: &|_| None,
@@ -275,12 +198,13 @@ pub async fn validate(
     position: Option<FillPosition>,
 ) -> Result<Option<FillPosition>, OpError> {
     let table = table(&*port, table_name)?;
-    let zone = port.setting("timezone");
-    let plan_cx = plan_cx(&*port, zone.as_deref());
+    let zone = settings_of(&*port);
+    let plan_cx = plan_cx(&*port, &zone);
     let writer = plan::constraint_writer(&plan_cx, &table, constraint)?;
     let cx = FillCx::new(&*port);
     let Batch { rows, next } = cx.rows(&table, position).await?;
     let rows: Vec<&[Datum]> = rows.iter().collect();
-    cx.validate(&writer, &rows).await?;
+    let met = cx.validate(&writer, &rows).await;
+    met.map_err(alter::in_the_end)?;
     Ok(next)
 }

@@ -59,6 +59,8 @@ impl Facts<'_> {
             role: self.port.catalog().rights.acting(&user),
             row_security: self.port.setting("row_security").as_deref() != Some("off"),
             checks_bodies: true,
+            checks_keys: self.port.setting("session_replication_role").as_deref()
+                != Some("replica"),
         }
     }
 

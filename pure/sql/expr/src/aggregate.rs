@@ -146,6 +146,11 @@ pub fn is_aggregate(name: &str) -> bool {
     AGGREGATES.contains(&name)
 }
 
+/// Whether `name` is an aggregate function that makes JSON of its arguments.
+pub fn makes_json(name: &str) -> bool {
+    json::NAMES.contains(&name)
+}
+
 /// The kind of a sum over `ty`, the type of the sum and of the average.
 fn sum_kind(ty: Type) -> Option<(SumKind, Type, Type)> {
     let numeric = Type::Numeric(None);
@@ -195,7 +200,7 @@ impl AggFunc {
         mut args: Vec<Expr>,
         star: bool,
     ) -> Result<(AggFunc, Vec<Expr>, Type), SqlError> {
-        if json::NAMES.contains(&name)
+        if makes_json(name)
             && !star
             && let Some(found) = json::resolve(name, &args)?
         {

@@ -29,6 +29,7 @@ pub mod program;
 pub mod resolve;
 pub mod rows;
 mod session;
+pub mod styled;
 pub mod walk;
 pub mod zoned;
 

@@ -4,14 +4,36 @@
 //! planned, so that what is evaluated, here or where the rows are, asks no session. A session in
 //! UTC plans without it.
 
-use super::{Compare, Env, Expr, Func, walk};
+use super::{Compare, Env, Expr, Func, styled, walk};
 use base::calendar::{MICROS_PER_SECOND, join_timestamp, split_timestamp};
 use base::datum::Interval;
+use base::text::SpanStyle;
 use base::zone::Zone;
 use base::{ArrayKind, Datum, Decimal, SqlError, SqlState, Timetz, Type, text};
 use functions::datetime::{self, out_of_range, zone_offset};
 use functions::{DateFunc, JsonFunc, RangeFunc, SessionFunc};
 use functions::{ZoneFunc, cast, json, to_char};
+
+/// What plans for a session must know of the settings `TimeZone` and `IntervalStyle`: the zone,
+/// empty for UTC, and the style behind a semicolon if it is another one than `postgres`.
+pub fn of_settings(zone: Option<&str>, style: Option<&str>) -> String {
+    let zone = of_setting(zone);
+    match style {
+        None | Some("postgres") => zone.into(),
+        Some(style) => format!("{zone};{style}"),
+    }
+}
+
+/// The zone of [`of_settings`].
+pub fn zone_of(settings: &str) -> &str {
+    settings.split_once(';').map_or(settings, |(zone, _)| zone)
+}
+
+/// The style of intervals of [`of_settings`].
+pub fn style_of(settings: &str) -> SpanStyle {
+    let style = settings.split_once(';').map(|(_, style)| style);
+    style.map_or_else(SpanStyle::default, SpanStyle::named)
+}
 
 /// The zone that plans for a session must know, of the setting `TimeZone`; empty for UTC.
 pub fn of_setting(value: Option<&str>) -> &str {
@@ -66,16 +88,19 @@ fn align<'e>(exprs: impl Iterator<Item = &'e mut Expr>, zone: &Expr) {
     }
 }
 
-/// Reads a literal that is a moment: one that names no zone is one in `zone`, which is empty for
-/// UTC. Others than those literals stay.
-pub fn read_literal(node: &mut Expr, zone: &str) {
+/// Reads a literal that depends on settings ([`of_settings`]): a moment that names no zone, an
+/// interval with a sign. Others than those literals stay.
+pub fn read_literal(node: &mut Expr, settings: &str) {
     let Expr::Cast { arg, to, explicit } = node else {
         return;
     };
     let Expr::Const(literal @ Datum::Text(_), Type::Unknown) = &**arg else {
         return;
     };
-    let value = if zone.is_empty() {
+    let (zone, style) = (zone_of(settings), style_of(settings));
+    let value = if style.reads(*to) {
+        styled::read_literal(style, literal, *to, *explicit)
+    } else if zone.is_empty() {
         cast::cast_datum(literal.clone(), Type::Unknown, *to, *explicit)
     } else {
         convert(literal, Type::Text, *to, *explicit, (zone, None))
@@ -86,8 +111,15 @@ pub fn read_literal(node: &mut Expr, zone: &str) {
     }
 }
 
-/// Makes an expression depend on a zone instead of on UTC.
-pub fn localize(expr: &mut Expr, zone: &str) {
+/// Makes an expression depend on settings ([`of_settings`]) instead of on UTC and `postgres`.
+pub fn localize(expr: &mut Expr, settings: &str) {
+    let (zone, style) = (zone_of(settings), style_of(settings));
+    if style != SpanStyle::Postgres {
+        styled::localize(expr, style);
+    }
+    if zone.is_empty() {
+        return;
+    }
     let zone = Expr::Const(Datum::Text(zone.into()), Type::Text);
     walk::map(expr, &mut |node| localize_node(node, &zone));
 }
@@ -258,8 +290,13 @@ fn in_range(at: Option<i64>) -> Result<i64, SqlError> {
 
 /// Computes a function.
 pub(super) fn apply(func: ZoneFunc, args: &[Datum], ty: Type) -> Result<Datum, SqlError> {
-    let zone = name(args);
+    let zone = match func {
+        ZoneFunc::ShowSpans(style) => return Ok(styled::shown(style, args[0].clone())),
+        ZoneFunc::ReadSpans(style) => return styled::parsed(style, &args[0], ty),
+        _ => name(args),
+    };
     match func {
+        ZoneFunc::ShowSpans(_) | ZoneFunc::ReadSpans(_) => unreachable!("they have no zone"),
         ZoneFunc::Cast { from, explicit } => {
             let now = (args.len() == 3).then(|| moment(&args[1]));
             convert(&args[0], from, ty, explicit, (zone, now))

@@ -7,6 +7,7 @@
 use crate::json::{JsonFunc, PathUse};
 use base::Type;
 use base::strings::StringFunc;
+use base::text::SpanStyle;
 use serde::{Deserialize, Serialize};
 
 /// A scalar function or operator. Serialisable, because it travels to the rows; new variants go
@@ -469,7 +470,8 @@ pub enum SessionFunc {
     ServerPort,
 }
 
-/// Functions whose last argument is the name of a zone.
+/// Functions that depend on settings. Where not said otherwise, the last argument is the name of a
+/// zone.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum ZoneFunc {
     /// A conversion from or to `timestamptz`, its text form included: value, zone.
@@ -495,6 +497,10 @@ pub enum ZoneFunc {
     ToTimestamp,
     /// `jsonb_path_exists_tz` and its like: their arguments, zone.
     Path(PathUse),
+    /// Intervals, alone or in an array, as texts in a style: value.
+    ShowSpans(SpanStyle),
+    /// Intervals, alone or in an array, of a text in a style: value.
+    ReadSpans(SpanStyle),
 }
 
 /// Comparison operators; those up to `Ge` are decided by the order of values.

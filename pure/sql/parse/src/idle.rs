@@ -200,15 +200,13 @@ fn fires(words: &mut Words<'_>) -> Result<Option<Idle>, SqlError> {
     if !words.take(&["TRIGGER"]) {
         return Ok(None);
     }
-    if words.take(&["USER"]) || enables && words.take(&["ALL"]) {
+    if words.take(&["USER"]) {
         return Ok(Some(Idle::done(Named::Nothing)));
     }
     if words.is(&["ALL"]) {
         words.at = begins;
-        return Err(words.unsupported("DISABLE TRIGGER ALL").hint(
-            "Foreign keys are always checked. Declare them DEFERRABLE, or drop them and add them \
-             again.",
-        ));
+        let error = words.unsupported("TRIGGER ALL among other actions");
+        return Err(error.hint("Write a statement of its own for it."));
     }
     Ok(Some(Idle::done(Named::Trigger(words.identifier()?))))
 }

@@ -29,6 +29,8 @@ pub struct PolicyStatement {
 pub enum PolicyWords {
     Enable(bool),
     Force(bool),
+    /// ENABLE or DISABLE TRIGGER ALL.
+    Triggers(bool),
     Create {
         name: String,
         permissive: bool,
@@ -183,6 +185,39 @@ fn condition(words: &mut Words<'_>) -> Result<String, SqlError> {
     Ok(words.source.0[start..walk.byte].to_string())
 }
 
+/// ALTER TABLE with nothing but ENABLE and DISABLE TRIGGER ALL; `None`: it has other actions.
+fn all_triggers(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
+    let begins = words.at;
+    if !words.take(&["ALTER", "TABLE"]) {
+        return Ok(None);
+    }
+    let if_exists = words.take(&["IF", "EXISTS"]);
+    words.take(&["ONLY"]);
+    let mut changes = Vec::new();
+    let table = name(words);
+    words.take_token(&Token::Mul);
+    loop {
+        let enables = words.take(&["ENABLE", "TRIGGER", "ALL"]);
+        if !enables && !words.take(&["DISABLE", "TRIGGER", "ALL"]) {
+            break;
+        }
+        changes.push(PolicyWords::Triggers(enables));
+        if !words.take_token(&Token::Comma) {
+            break;
+        }
+    }
+    if changes.is_empty() || words.expect_end().is_err() {
+        words.at = begins;
+        return Ok(None);
+    }
+    Ok(Some(Kind::Policy(Box::new(PolicyStatement {
+        tag: "ALTER TABLE",
+        table: table?,
+        if_exists,
+        changes,
+    }))))
+}
+
 /// ALTER TABLE with nothing but actions about row security; `None`: it has none.
 fn switch(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
     let is_word = |at: usize, word: &str| {
@@ -194,7 +229,7 @@ fn switch(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         is_word(*at, "ROW") && is_word(at + 1, "LEVEL") && is_word(at + 2, "SECURITY")
     });
     if places.next().is_none() {
-        return Ok(None);
+        return all_triggers(words);
     }
     words.expect(&["ALTER", "TABLE"])?;
     let if_exists = words.take(&["IF", "EXISTS"]);

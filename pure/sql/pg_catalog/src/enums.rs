@@ -5,6 +5,7 @@ use super::*;
 use ::functions::keywords::quote_ident;
 use base::full_name::schema_of;
 use base::record::ANONYMOUS;
+use base::text::SpanStyle;
 use base::zone::Zone;
 use base::{SqlError, SqlState};
 use catalog::EnumType;
@@ -155,6 +156,13 @@ fn row_text(cx: &CatalogCx<'_>, value: &Datum) -> Datum {
     let mut shown = fields_labelled(cx, value);
     if let Some(zone) = zone(cx) {
         output::in_zone(&zone, &mut shown);
+    }
+    let style = (cx.setting)("intervalstyle");
+    let style = style
+        .as_deref()
+        .map_or_else(Default::default, SpanStyle::named);
+    if style != SpanStyle::Postgres {
+        output::in_style(style, &mut shown);
     }
     base::text::to_string(Type::Composite(ANONYMOUS), &shown).into()
 }

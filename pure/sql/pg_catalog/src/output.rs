@@ -4,6 +4,7 @@
 //! that everything before compares and sorts oids, as PostgreSQL does.
 
 use crate::{CatalogCx, enums, functions};
+use base::text::SpanStyle;
 use base::zone::Zone;
 use base::{ArrayKind, Datum, OutColumn, Reg, RowBatch, SqlError, SqlState, Type};
 
@@ -67,30 +68,39 @@ pub fn has_spans(ty: Type) -> bool {
     matches!(ty, Type::Interval(_) | Type::Composite(_))
 }
 
-/// Puts texts in the style `iso_8601` in the place of intervals, as [`put_names`] does with names.
-pub fn put_spans(columns: &[OutColumn], as_text: &dyn Fn(usize) -> bool, batch: &mut RowBatch) {
+/// Puts texts in a style in the place of intervals, as [`put_names`] does with names.
+pub fn put_spans(
+    style: SpanStyle,
+    columns: &[OutColumn],
+    as_text: &dyn Fn(usize) -> bool,
+    batch: &mut RowBatch,
+) {
     for (at, column) in columns.iter().enumerate() {
         if has_spans(column.ty) && as_text(at) {
             let values = batch.datums.iter_mut().skip(at).step_by(columns.len());
-            values.for_each(in_iso);
+            values.for_each(|value| in_style(style, value));
         }
     }
 }
 
-fn in_iso(value: &mut Datum) {
+/// A value whose text form has intervals in a style.
+pub fn in_style(style: SpanStyle, value: &mut Datum) {
     match value {
-        Datum::Interval(span) => *value = base::text::iso_span(*span).into(),
+        Datum::Interval(span) => *value = style.text(*span).into(),
         Datum::Record(record) => {
             **record = record.map(|(ty, value)| {
                 let mut value = value.clone();
                 if has_spans(ty) {
-                    in_iso(&mut value);
+                    in_style(style, &mut value);
                 }
                 value
             });
         }
-        Datum::Array(items) => items.iter_mut().for_each(in_iso),
-        Datum::Grid(grid) => grid.items_mut().iter_mut().for_each(in_iso),
+        Datum::Array(items) => items.iter_mut().for_each(|item| in_style(style, item)),
+        Datum::Grid(grid) => grid
+            .items_mut()
+            .iter_mut()
+            .for_each(|item| in_style(style, item)),
         _ => {}
     }
 }

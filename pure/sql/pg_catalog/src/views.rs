@@ -81,9 +81,7 @@ pub(super) fn settings(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             _ => (None, None, None),
         };
         let words = match setting.kind {
-            Kind::Enum(words) | Kind::OneOf(words, _) => {
-                array(words.iter().map(|word| text(*word)))
-            }
+            Kind::Enum(words) => array(words.iter().map(|word| text(*word))),
             _ => Datum::Null,
         };
         let source = if shown == setting.default {

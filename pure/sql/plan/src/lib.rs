@@ -25,7 +25,7 @@ pub mod step;
 pub mod text;
 
 pub use plan::{
-    Adopt, AlterFill, CreateAs, DdlPlan, Fill, LockPlan, Plan, PlanKind, Reads, Refresh,
+    Adopt, AlterFill, CreateAs, DdlPlan, Fill, FillStage, LockPlan, Plan, PlanKind, Reads, Refresh,
 };
 pub use planner::{
     CopyShape, DefaultValues, KeyCheck, constraint_writer, default_values, generated_values,

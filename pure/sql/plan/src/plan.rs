@@ -29,7 +29,8 @@ pub struct Plan {
     pub locked: Box<[TableId]>,
     /// What it reads, if that is all it does.
     pub reads: Reads,
-    /// The time zone of the session that it was made for; empty for UTC.
+    /// Time zone and style of intervals of the session that it was made for
+    /// ([`expr::zoned::of_settings`]).
     pub zone: Box<str>,
     /// The schemas in which its names were looked up.
     pub path: Box<[u32]>,
@@ -229,9 +230,49 @@ impl Fill {
         match self {
             Fill::Index { table, .. }
             | Fill::PrimaryKey { table }
+            | Fill::Refers { table, .. }
             | Fill::Validate { table, .. } => table,
             Fill::Alter(fill) => &fill.table,
+            Fill::Stages(stages) => {
+                let mut all = stages.iter().filter_map(|stage| stage.fill.as_ref());
+                all.next().map_or("", Fill::table)
+            }
             Fill::Decide(_) => "",
+        }
+    }
+
+    /// The commands of its stages.
+    pub fn commands(&self) -> impl Iterator<Item = &Command> {
+        let stages = match self {
+            Fill::Stages(stages) => stages.as_slice(),
+            _ => &[],
+        };
+        stages.iter().flat_map(|stage| &stage.commands)
+    }
+
+    /// Whether a block cannot do it itself, for rows that it has written.
+    pub fn is_for_others(&self) -> bool {
+        match self {
+            Fill::PrimaryKey { .. } | Fill::Refers { .. } | Fill::Stages(_) => true,
+            Fill::Index { .. } | Fill::Validate { .. } | Fill::Alter(_) | Fill::Decide(_) => false,
+        }
+    }
+}
+
+/// A part of the work of a change.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FillStage {
+    /// Applied first. They follow from the change: nobody's rights count for them.
+    pub commands: Vec<Command>,
+    /// The work behind them, if there is any.
+    pub fill: Option<Fill>,
+}
+
+impl From<Fill> for FillStage {
+    fn from(fill: Fill) -> FillStage {
+        FillStage {
+            commands: Vec::new(),
+            fill: Some(fill),
         }
     }
 }
@@ -278,6 +319,18 @@ pub enum Fill {
     },
     /// Goes through all rows once for an ALTER TABLE.
     Alter(Box<AlterFill>),
+    /// Looks whether a foreign key holds when the rows of `table`, which a `PrimaryKey` before has
+    /// copied, are those in the new key space. `table` may be on either side of it.
+    Refers {
+        /// Table whose rows were copied.
+        table: String,
+        /// Table that has the foreign key.
+        child: String,
+        /// Foreign key.
+        constraint: String,
+    },
+    /// Several of these, each behind commands of its own. Not within each other.
+    Stages(Vec<FillStage>),
     /// Finds out whether the transaction of a block has committed, or sees to it that it cannot
     /// any more.
     Decide(IndexId),

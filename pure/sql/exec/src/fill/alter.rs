@@ -5,7 +5,7 @@
 //! the default, so a row is filled once, however often its batch is tried. Generated columns are
 //! computed for every row: what they are computed from may just have been filled.
 
-use super::{plan_cx, table};
+use super::{plan_cx, settings_of, table};
 use crate::batch::{Batch, FillCx, FillPosition, not_unique};
 use crate::port::Port;
 use base::{Datum, SqlError, SqlState};
@@ -26,19 +26,19 @@ pub async fn alter(
     position: Option<FillPosition>,
 ) -> Result<Option<FillPosition>, OpError> {
     let filled = batch(port, fill, position).await;
-    filled.map_err(|error| match error {
-        OpError::Sql(error) => as_replaced(error).into(),
-        other => other,
-    })
+    filled.map_err(in_the_end)
 }
 
-/// The error with the names that columns, indexes and checks have in the end.
-fn as_replaced(error: SqlError) -> SqlError {
+/// The error with the names that columns, indexes and constraints have in the end.
+pub(super) fn in_the_end(error: OpError) -> OpError {
+    let OpError::Sql(error) = error else {
+        return error;
+    };
     let fields = error.fields();
     let constraint = catalog::without_mark(&fields.constraint);
     let column = catalog::without_mark(&fields.column);
     let error = error.map_texts('.', &catalog::without_mark);
-    error.constraint(constraint).column(column)
+    error.constraint(constraint).column(column).into()
 }
 
 async fn batch(
@@ -52,8 +52,8 @@ async fn batch(
     let own = columns
         .iter()
         .find_map(|at| table.column_at(*at).zone.clone());
-    let zone = port.setting("timezone");
-    let plan_cx = plan_cx(&*port, own.as_deref().or(zone.as_deref()));
+    let zone = own.unwrap_or_else(|| settings_of(&*port));
+    let plan_cx = plan_cx(&*port, &zone);
     let cx = FillCx::new(&*port);
     let mode = match fill.columns.is_empty() {
         true => LockMode::Shared,

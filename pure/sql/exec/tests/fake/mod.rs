@@ -9,6 +9,7 @@ use base::{Datum, IndexId, RowBatch, Slot, SqlError, Tag, Time, Type};
 use bind::PlanCx;
 use catalog::{Catalog, Command, Execution, Placement, ProtocolKind};
 use exec::Fast;
+use exec::fill::Copied;
 use exec::port::Params;
 use parse::session::SessionCommand;
 use parse::show::Show;
@@ -350,7 +351,7 @@ impl Cluster {
     fn change(&self, ddl: &DdlPlan) -> Result<(), SqlError> {
         self.apply_all(&ddl.before)?;
         let mut after = ddl.after.clone();
-        if let Err(error) = self.fill(ddl, &mut after) {
+        if let Err(error) = self.fill(ddl.fill.as_ref(), &mut after) {
             self.apply_all(&ddl.undo)?;
             return Err(error);
         }
@@ -368,12 +369,24 @@ impl Cluster {
         Ok(())
     }
 
-    fn fill(&self, ddl: &DdlPlan, after: &mut [Command]) -> Result<(), SqlError> {
+    /// Reserves the key spaces of a copy.
+    fn reserve(&self, after: &mut [Command]) -> Result<(), SqlError> {
+        for command in after {
+            while let Some(index) = command.unplaced() {
+                let (next, applied) = self.catalog().apply(&Command::Reserve)?;
+                *self.catalog.borrow_mut() = Arc::new(next);
+                index.id = IndexId(applied.reserved);
+            }
+        }
+        Ok(())
+    }
+
+    fn fill(&self, fill: Option<&Fill>, after: &mut [Command]) -> Result<(), SqlError> {
         let sql_error = |error| match error {
             OpError::Sql(error) => error,
             OpError::Aborted(_) | OpError::Raise(_) => panic!("rolled back: {error:?}"),
         };
-        let Some(fill) = &ddl.fill else { return Ok(()) };
+        let Some(fill) = fill else { return Ok(()) };
         match fill {
             Fill::Index { table, index } => {
                 let mut position = None;
@@ -387,32 +400,37 @@ impl Cluster {
                 }
             }
             Fill::PrimaryKey { table } => {
-                let Some(Command::SetPrimaryKey {
-                    primary,
-                    secondary,
-                    columns,
-                    ..
-                }) = after.first_mut()
-                else {
-                    panic!("the key is set first");
-                };
-                for index in [&mut *primary].into_iter().chain(&mut *secondary) {
-                    let (next, applied) = self.catalog().apply(&Command::Reserve)?;
-                    *self.catalog.borrow_mut() = Arc::new(next);
-                    index.id = IndexId(applied.reserved);
-                }
+                self.reserve(after)?;
+                let copy = copied(table, after);
                 let mut position = None;
                 loop {
-                    let port = self.port("");
-                    let keys = (&*primary, secondary.as_slice());
-                    let work =
-                        exec::fill::primary_key(port.clone(), table, keys, columns, position);
+                    let work = exec::fill::primary_key(self.port(""), &copy, position);
                     position = block_on(work).map_err(sql_error)?;
                     if position.is_none() {
                         return Ok(());
                     }
                 }
             }
+            Fill::Refers {
+                table,
+                child,
+                constraint,
+            } => {
+                let copy = copied(table, after);
+                let mut position = None;
+                loop {
+                    let names = (child.as_str(), constraint.as_str());
+                    let work = exec::fill::refers(self.port(""), &copy, names, position);
+                    position = block_on(work).map_err(sql_error)?;
+                    if position.is_none() {
+                        return Ok(());
+                    }
+                }
+            }
+            Fill::Stages(stages) => stages.iter().try_for_each(|stage| {
+                self.apply_all(&stage.commands)?;
+                self.fill(stage.fill.as_ref(), after)
+            }),
             Fill::Alter(fill) => {
                 let mut position = None;
                 loop {
@@ -437,6 +455,26 @@ impl Cluster {
             }
         }
     }
+}
+
+/// The copy of a table that these commands use.
+fn copied(table: &str, after: &[Command]) -> Copied {
+    let mut all = after.iter();
+    let found = all.find_map(|command| match command {
+        Command::SetPrimaryKey {
+            primary,
+            secondary,
+            columns,
+            ..
+        } => Some(Copied {
+            table: table.into(),
+            primary: primary.clone(),
+            secondary: secondary.clone(),
+            columns: columns.clone(),
+        }),
+        _ => None,
+    });
+    found.expect("a copy is followed by its use")
 }
 
 fn tagged(tag: &str) -> Outcome {

@@ -298,13 +298,13 @@ fn from_unknown(expr: Expr, to: Type, context: Context) -> Result<Expr, SqlError
     }
 }
 
-/// Whether a literal means another value in another zone.
+/// Whether a literal means another value in another zone, or in another style of intervals.
 fn is_open(literal: &str, to: Type) -> bool {
     match to.element().unwrap_or(to) {
         Type::Timestamptz(_) => to.element().is_some() || !text::names_zone(literal),
         Type::Range(_) | Type::Multirange(_) => to.has_moments(),
         Type::Timetz(_) => to.element().is_some() || !text::names_offset(literal),
-        _ => false,
+        _ => crate::styled::is_open(literal, to),
     }
 }
 

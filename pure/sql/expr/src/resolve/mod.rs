@@ -91,7 +91,11 @@ pub fn function(name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
             // A type's name is a cast.
             if let ([_], Some(to)) = (types.as_slice(), table::type_named(name)) {
                 let arg = args.into_iter().next().expect("there is one argument");
-                return coerce(arg, to, Context::Explicit);
+                match coerce(arg, to, Context::Explicit) {
+                    // There is no such cast.
+                    Err(error) if error.state() == SqlState::CANNOT_COERCE => {}
+                    cast => return cast,
+                }
             }
             if let Some(error) = absent_function(name) {
                 return Err(error);

@@ -2,7 +2,7 @@
 //!
 //! Many only exist because clients, dumps and ORMs set them: of those only the default is taken.
 
-use super::Kind::{self, Alias, Bool, Encoding, Enum, OneOf, Real, SchemaList, Text, TimeZone};
+use super::Kind::{self, Alias, Bool, Encoding, Enum, Real, SchemaList, Text, TimeZone};
 use super::Unit::{self, Blocks, KiB, Millis, Seconds};
 use super::{Context, SERVER_VERSION, Setting};
 
@@ -173,7 +173,7 @@ pub const SETTINGS: &[Setting] = settings! {
     "integer_datetimes" Internal reported, Bool, "on",
         "Shows whether timestamps are integers.";
     "IntervalStyle" User reported,
-        OneOf(&["postgres", "iso_8601"], &["postgres_verbose", "sql_standard"]), "postgres",
+        Enum(&["postgres", "postgres_verbose", "sql_standard", "iso_8601"]), "postgres",
         "Sets the display format for interval values.";
     "is_superuser" Internal reported, Bool, "on",
         "Shows whether the user may do everything.";
@@ -245,8 +245,8 @@ pub const SETTINGS: &[Setting] = settings! {
         "Shows the version of the server as a number.";
     "session_authorization" Internal reported, Text, "trellis",
         "Shows the name of the session's user.";
-    "session_replication_role" User fixed, Enum(&["origin", "replica", "local"]), "origin",
-        "Constraints hold for every session.";
+    "session_replication_role" Superuser, Enum(&["origin", "replica", "local"]), "origin",
+        "Sets the session's behavior for triggers and rewrite rules.";
     "shared_buffers" Start, integer(16, INT_MAX, Blocks), "128MB",
         "Shows a size that tools expect: all rows are in memory.";
     "ssl" Start, Bool, "off",

@@ -58,8 +58,6 @@ pub enum Kind {
     },
     /// One of these words, in lower case.
     Enum(&'static [&'static str]),
-    /// One of the first words, in lower case; PostgreSQL has those behind, too.
-    OneOf(&'static [&'static str], &'static [&'static str]),
     /// Any text.
     Text,
     /// A fixed meaning in another form of writing, checked by a rule of its own: (accepted
@@ -105,7 +103,7 @@ impl Setting {
             Kind::Bool => "bool",
             Kind::Integer { .. } => "integer",
             Kind::Real { .. } => "real",
-            Kind::Enum(_) | Kind::OneOf(..) => "enum",
+            Kind::Enum(_) => "enum",
             Kind::Text | Kind::Alias(_) | Kind::Encoding(_) | Kind::SchemaList | Kind::TimeZone => {
                 "string"
             }
@@ -252,14 +250,6 @@ fn check(setting: &Setting, value: &str) -> Result<String, SqlError> {
                 None => invalid(&available(words.iter())),
             }
         }
-        Kind::OneOf(taken, lacking) => {
-            let lower = value.trim().to_ascii_lowercase();
-            match (taken.contains(&&*lower), lacking.contains(&&*lower)) {
-                (true, _) => Ok(lower),
-                (false, true) => Err(lacks(setting, value, taken)),
-                (false, false) => invalid(&available(taken.iter().chain(lacking))),
-            }
-        }
         Kind::Alias(pairs) => {
             let squeezed = value.chars().filter(|c| !c.is_whitespace());
             alias(setting, pairs, value, squeezed)
@@ -284,12 +274,6 @@ fn check(setting: &Setting, value: &str) -> Result<String, SqlError> {
 fn available<'a>(words: impl Iterator<Item = &'a &'static str>) -> String {
     let words: Vec<&str> = words.copied().collect();
     format!("Available values: {}.", words.join(", "))
-}
-
-/// A word that PostgreSQL takes and Trellis does not.
-fn lacks(setting: &Setting, value: &str, taken: &[&str]) -> SqlError {
-    let hint = format!("Supported values: {}.", taken.join(", "));
-    unsupported(setting, value).hint(hint)
 }
 
 fn out_of_range(

@@ -12,7 +12,7 @@ use super::retype::{self, Retypes};
 use super::table::{Constraint, Foreign, constraint_of, foreign_key, key_columns};
 use super::unique::{Key, Unique};
 use super::{generated, names, other_name, simple, with_notices};
-use crate::plan::{AlterFill, DdlPlan, Fill};
+use crate::plan::{AlterFill, DdlPlan, Fill, FillStage};
 use base::full_name::beside;
 use base::{SqlError, SqlState};
 use bind::scope::ident;
@@ -37,6 +37,10 @@ pub(super) struct Actions<'s, 'b, 'c> {
     pub(super) early: Vec<TableAction>,
     pub(super) late: Vec<TableAction>,
     pub(super) fill: AlterFill,
+    /// The primary key that the table gets.
+    pub(super) key: Option<Key>,
+    /// Work that follows.
+    pub(super) stages: Vec<FillStage>,
     notices: Vec<String>,
     /// Indexes that no statement reads any more when the statement has taken effect.
     pub(super) retired: Vec<String>,
@@ -66,6 +70,8 @@ pub(super) fn plan(
             constraints: Vec::new(),
             indexes: Vec::new(),
         },
+        key: None,
+        stages: Vec::new(),
         notices: Vec::new(),
         retired: Vec::new(),
         dropped: Vec::new(),
@@ -84,7 +90,10 @@ pub(super) fn plan(
     for operation in &ordered[typed..] {
         actions.add(operation)?;
     }
-    Ok(actions.planned())
+    match actions.key.take() {
+        None => Ok(actions.planned()),
+        Some(key) => actions.keyed(key),
+    }
 }
 
 /// The pass in which types are changed.
@@ -310,6 +319,7 @@ impl Actions<'_, '_, '_> {
         let Added {
             mut column,
             sequence,
+            primary,
             uniques,
             foreign,
             checks,
@@ -364,16 +374,13 @@ impl Actions<'_, '_, '_> {
             self.fill.not_null.push(column.name.clone());
         }
         let named = |name: String| (!name.is_empty()).then_some(name);
-        for unique in uniques {
-            self.add_constraint(Constraint::Unique(unique))?;
-        }
-        for (name, check) in checks {
-            self.add_constraint(Constraint::Check(named(name), Box::new(check)))?;
-        }
-        for key in foreign {
-            self.add_constraint(Constraint::Foreign(key))?;
-        }
-        Ok(())
+        let primary = primary.into_iter().map(Constraint::Primary);
+        let uniques = uniques.into_iter().map(Constraint::Unique);
+        let checks = checks.into_iter();
+        let checks = checks.map(|(name, check)| Constraint::Check(named(name), Box::new(check)));
+        let foreign = foreign.into_iter().map(Constraint::Foreign);
+        let mut all = primary.chain(uniques).chain(checks).chain(foreign);
+        all.try_for_each(|constraint| self.add_constraint(constraint))
     }
 
     /// What a new column has of its domain: rows that are there get its default, and are looked at.
@@ -448,20 +455,23 @@ impl Actions<'_, '_, '_> {
 
     fn add_constraint(&mut self, constraint: Constraint) -> Result<(), SqlError> {
         match constraint {
-            Constraint::Primary(key) if key.deferral != Deferral::Never => self.add_key(key),
-            Constraint::Primary(_) => Err(unsupported("adding a primary key beside other changes")
-                .hint("Add the primary key with a statement of its own.")),
+            Constraint::Primary(key) => self.add_key(key),
             Constraint::Unique(unique) => self.add_unique(&unique),
             Constraint::Foreign(written) => self.add_foreign(&written),
             Constraint::Check(name, check) => self.add_check(name, &check),
         }
     }
 
-    /// A primary key that can be deferred is a constraint of numbered rows.
+    /// A primary key that can be deferred is a constraint of numbered rows. Another one comes when
+    /// all else is done.
     fn add_key(&mut self, key: Key) -> Result<(), SqlError> {
         let table = self.now();
-        if table.key_index().is_some() {
+        if table.key_index().is_some() || self.key.is_some() {
             return Err(table.second_key());
+        }
+        if key.deferral == Deferral::Never {
+            self.key = Some(key);
+            return Ok(());
         }
         for key in key_columns(&table, &key.columns)? {
             let column = table.column_at(key.column);
@@ -560,13 +570,14 @@ impl Actions<'_, '_, '_> {
         Ok(())
     }
 
-    fn planned(self) -> DdlPlan {
+    pub(super) fn planned(self) -> DdlPlan {
         let Actions {
             binder,
             table,
             mut early,
             mut late,
             fill,
+            stages,
             retired,
             notices,
             ..
@@ -608,13 +619,17 @@ impl Actions<'_, '_, '_> {
             }
         }
         late.insert(0, TableAction::Publish);
+        let fill = Fill::Alter(Box::new(fill));
         let after = [alter(late)].into_iter().chain(rest);
         DdlPlan {
             tag: TAG,
             before: vec![alter(early)],
             after: after.collect(),
             undo: vec![alter(vec![TableAction::Undo])],
-            fill: Some(Fill::Alter(Box::new(fill))),
+            fill: Some(match stages.is_empty() {
+                true => fill,
+                false => Fill::Stages([fill.into()].into_iter().chain(stages).collect()),
+            }),
             notices,
             temporary: None,
         }

@@ -1,9 +1,9 @@
 //! The column of ADD COLUMN.
 
 use super::table::{Definition, Foreign, add_column, empty_table};
-use super::unique::Unique;
+use super::unique::{Key, Unique};
 use base::SqlError;
-use bind::{Binder, unsupported};
+use bind::Binder;
 use catalog::{Column, Sequence, Table};
 use parse::Marks;
 use sqlparser::ast;
@@ -12,6 +12,7 @@ use sqlparser::ast;
 pub(super) struct Added {
     pub(super) column: Column,
     pub(super) sequence: Option<Sequence>,
+    pub(super) primary: Option<Key>,
     pub(super) uniques: Vec<Unique>,
     pub(super) foreign: Vec<Foreign>,
     pub(super) checks: Vec<(String, ast::Expr)>,
@@ -36,17 +37,15 @@ pub(super) fn added_column(
         indexes: Vec::new(),
     };
     add_column(&mut definition, ast, marks, binder)?;
-    if definition.primary.is_some() {
-        return Err(unsupported("adding a column that is the primary key")
-            .hint("Add the column first, then the key with ADD PRIMARY KEY."));
-    }
     let mut column = definition.table.columns.remove(0);
+    column.not_null |= definition.primary.is_some();
     if column.default.is_some() && !binder.zone.is_empty() {
         column.zone = Some((*binder.zone).into());
     }
     Ok(Added {
         column,
         sequence: definition.sequences.pop(),
+        primary: definition.primary,
         uniques: definition.uniques,
         foreign: definition.foreign,
         checks: definition.checks,

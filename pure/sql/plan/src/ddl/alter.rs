@@ -350,6 +350,7 @@ pub(super) fn primary_key(
         drops: None,
         replaces: table.primary.id,
         cascade: replaces == Some(true),
+        looked_at: Vec::new(),
     };
     let fill = Fill::PrimaryKey {
         table: table.name.clone(),

@@ -1,4 +1,4 @@
-//! CREATE, ALTER and DROP POLICY; ALTER TABLE .. ROW LEVEL SECURITY.
+//! CREATE, ALTER and DROP POLICY; ALTER TABLE .. ROW LEVEL SECURITY, and .. TRIGGER ALL.
 
 use super::simple;
 use super::view::own_parts;
@@ -58,6 +58,16 @@ fn bound(
     Ok(match change {
         PolicyWords::Enable(on) => PolicyChange::Enable(*on),
         PolicyWords::Force(on) => PolicyChange::Force(*on),
+        PolicyWords::Triggers(on) => {
+            let of_keys =
+                |table: &Table| !(table.foreign_keys.is_empty() && table.referenced_by.is_empty());
+            if table.is_some_and(of_keys) {
+                // The triggers of foreign keys are PostgreSQL's own.
+                let denied = "permission denied: \"RI_ConstraintTrigger\" is a system trigger";
+                binder.need_for_change(|binder| binder.need_superuser(denied));
+            }
+            PolicyChange::Triggers(*on)
+        }
         PolicyWords::Create {
             name,
             permissive,

@@ -3,16 +3,19 @@
 
 use super::actions::{Actions, cascades};
 use super::alter::{frozen, moved, primary_key};
-use super::table::{Constraint, constraint_of};
+use super::table::{Constraint, constraint_of, key_columns};
+use super::unique::Key;
 use super::{class, index};
-use crate::plan::{DdlPlan, Fill};
+use crate::plan::{DdlPlan, Fill, FillStage};
 use base::full_name::beside;
 use base::{IndexId, SqlError};
 use bind::scope::ident;
-use bind::{Binder, unsupported};
-use catalog::{Column, ColumnState, Command, Deferral, Index, IndexColumn, Table};
+use bind::{Binder, PlanCx, unsupported};
+use catalog::{Column, ColumnState, Command, Deferral, ForeignKey, Index, IndexColumn};
+use catalog::{Table, TableAction, Validity};
 use parse::{Marks, OperatorClass};
 use sqlparser::ast::{self, AlterTableOperation as Operation, DropBehavior};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Plans a statement that takes the primary key of a table away, alone, with a column, or for
@@ -67,7 +70,7 @@ pub(super) fn plan(
         ] if is_key(name) => match constraint_of(constraint, marks, binder)? {
             Constraint::Primary(key) if key.deferral == Deferral::Never => {
                 let plan = primary_key(table, key, Some(cascades(*drop_behavior)), binder)?;
-                Some(checked(plan, binder)?)
+                Some(checked(plan, binder.cx)?)
             }
             _ => None,
         },
@@ -135,6 +138,7 @@ fn drop_key(
         drops: column,
         replaces: table.primary.id,
         cascade: cascades(behavior),
+        looked_at: Vec::new(),
     };
     let fill = Fill::PrimaryKey {
         table: table.name.clone(),
@@ -149,17 +153,18 @@ fn drop_key(
         };
         plan.after.insert(1, drop);
     }
-    checked(plan, binder)
+    checked(plan, binder.cx)
 }
 
-/// The plan, if what follows the copy can be done in the catalog as it is now: so that no rows are
+/// The plan, if what it does with the catalog can be done in it as it is now: so that no rows are
 /// copied in vain.
 ///
 /// # Errors
 /// Those of the commands.
-fn checked(plan: DdlPlan, binder: &Binder<'_>) -> Result<DdlPlan, SqlError> {
-    let mut catalog = (**binder.cx.catalog).clone();
-    for command in &plan.after {
+fn checked(plan: DdlPlan, cx: &PlanCx<'_>) -> Result<DdlPlan, SqlError> {
+    let mut catalog = (**cx.catalog).clone();
+    let of_stages = plan.fill.iter().flat_map(Fill::commands);
+    for command in plan.before.iter().chain(of_stages).chain(&plan.after) {
         let mut command = command.clone();
         while let Some(index) = command.unplaced() {
             let (next, applied) = catalog.apply(&Command::Reserve)?;
@@ -171,7 +176,55 @@ fn checked(plan: DdlPlan, binder: &Binder<'_>) -> Result<DdlPlan, SqlError> {
     Ok(plan)
 }
 
+/// The table with the types of `target`.
+fn shown(table: &Table, target: &Table) -> Arc<Table> {
+    let mut shown = table.clone();
+    for (column, new) in shown.columns.iter_mut().zip(&target.columns) {
+        (column.ty, column.collation) = (new.ty, new.collation);
+    }
+    Arc::new(shown)
+}
+
 impl Actions<'_, '_, '_> {
+    /// The statement, which gives the table a primary key, too: when new columns have their values,
+    /// the rows are copied, and all of it takes effect with the key.
+    ///
+    /// # Errors
+    /// 0A000 for changes that cannot go with the key.
+    pub(super) fn keyed(mut self, key: Key) -> Result<DdlPlan, SqlError> {
+        let may_go = |action: &TableAction| match action {
+            TableAction::AddColumn { .. }
+            | TableAction::AddSequence(_)
+            | TableAction::AddCheck(_)
+            | TableAction::AddForeignKey(_) => true,
+            _ => false,
+        };
+        let others = self.stages.len() + self.late.len() + self.retypes.replaced().count();
+        if others > 0 || !self.early.iter().all(may_go) {
+            return Err(unsupported("adding a primary key beside these changes")
+                .hint("Add the primary key with a statement of its own."));
+        }
+        let table = self.now();
+        for column in key_columns(&table, &key.columns)? {
+            let name = &table.column_at(column.column).name;
+            if !self.fill.not_null.contains(name) {
+                self.fill.not_null.push(name.clone());
+            }
+        }
+        let copy = primary_key(&table, key, None, self.binder)?;
+        let cx = self.binder.cx;
+        let mut plan = self.planned();
+        let first = plan.fill.take().map(FillStage::from);
+        let then = copy.fill.map(|fill| FillStage {
+            commands: copy.before,
+            fill: Some(fill),
+        });
+        plan.fill = Some(Fill::Stages(first.into_iter().chain(then).collect()));
+        plan.after = copy.after;
+        plan.undo.splice(0..0, copy.undo);
+        checked(plan, cx)
+    }
+
     /// Whether a column of the primary key gets other values.
     pub(super) fn changes_key(&self) -> bool {
         let table = self.now();
@@ -218,6 +271,17 @@ impl Actions<'_, '_, '_> {
                 }
             }
         }
+        let keys = self.keys_to_look_at(&table)?;
+        let named = keys.iter();
+        let named = named.map(|(child, key)| (child.name.clone(), key.name.clone()));
+        let shown = shown(&table, &target);
+        for check in &table.checks {
+            let read = table.columns_of_check(check);
+            if self.retypes.replaced().any(|(at, _)| read.contains(&at)) {
+                let check = parse::expression(&check.expression)?;
+                super::shown::check_text(&shown, &check, self.binder)?;
+            }
+        }
         let unplaced = |index: &Index| Index {
             id: IndexId(0),
             ..index.clone()
@@ -233,10 +297,49 @@ impl Actions<'_, '_, '_> {
             drops: None,
             replaces: table.primary.id,
             cascade: false,
+            looked_at: named.collect(),
         };
         let fill = Fill::PrimaryKey {
             table: table.name.clone(),
         };
-        checked(frozen(&database.name, &table, fill, after), self.binder)
+        let mut plan = frozen(&database.name, &table, fill, after);
+        look_at_keys(&mut plan, &database.name, &table, &keys);
+        checked(plan, self.binder.cx)
     }
+}
+
+/// A copy with other values is followed by looks at the foreign keys that name them. Rows that
+/// would need other parents must not come meanwhile.
+fn look_at_keys(
+    plan: &mut DdlPlan,
+    database: &str,
+    table: &Table,
+    keys: &[(Arc<Table>, ForeignKey)],
+) {
+    let sides = keys.iter();
+    let sides = sides.flat_map(|(child, key)| [&child.name, &key.parent]);
+    let others: BTreeSet<&String> = sides.filter(|name| **name != table.name).collect();
+    let freeze = |frozen| {
+        others.iter().map(move |name| Command::Freeze {
+            database: database.into(),
+            table: name.to_string(),
+            frozen,
+        })
+    };
+    plan.after.extend(freeze(false));
+    plan.undo.extend(freeze(false));
+    let copy = FillStage {
+        commands: freeze(true).collect(),
+        fill: plan.fill.take(),
+    };
+    let mut valid = keys.to_vec();
+    valid.retain(|(_, key)| key.validity == Validity::Valid);
+    let looks = valid.into_iter().map(|(child, key)| {
+        FillStage::from(Fill::Refers {
+            table: table.name.clone(),
+            child: child.name.clone(),
+            constraint: key.name,
+        })
+    });
+    plan.fill = Some(Fill::Stages([copy].into_iter().chain(looks).collect()));
 }

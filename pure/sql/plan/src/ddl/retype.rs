@@ -5,14 +5,15 @@
 
 use super::actions::Actions;
 use super::class;
-use super::table::check_storable;
+use super::table::{check_refers, check_storable};
+use crate::plan::{Fill, FillStage};
 use base::full_name::beside;
 use base::{SqlError, SqlState, Type};
 use bind::scope::ident;
 use bind::types::{NamedType, named_type};
 use bind::{Kept, unsupported};
-use catalog::{Check, Column, ColumnState, Command, Table, TableAction, Validity};
-use catalog::{quoted, renamed_column, retyped};
+use catalog::{Check, Column, ColumnState, Command, ForeignKey, Table, TableAction, Validity};
+use catalog::{quoted, renamed_column, retyped, retyped_key};
 use expr::resolve::{self, Context};
 use parse::OperatorClass;
 use sqlparser::ast;
@@ -203,6 +204,7 @@ impl Actions<'_, '_, '_> {
         }
         let checks = self.replace_checks(&table)?;
         let indexes = self.replace_indexes(&table, first as u16)?;
+        self.replace_keys(&table, first as u16)?;
         self.apply(TableAction::Publish)?;
         if !indexes.is_empty() {
             let names = indexes.iter().map(|name| beside(&self.table, name));
@@ -282,6 +284,111 @@ impl Actions<'_, '_, '_> {
             self.begin(TableAction::AddIndex(copy))?;
         }
         Ok(names)
+    }
+}
+
+impl Actions<'_, '_, '_> {
+    /// Copies the foreign keys that name columns which are replaced, on either side. One that
+    /// refers to such a column follows when the rows have their new values: until then its writers
+    /// would not find them.
+    fn replace_keys(&mut self, table: &Table, first: u16) -> Result<(), SqlError> {
+        let places: Vec<u16> = self.retypes.replaced().map(|(at, _)| at).collect();
+        let moved = |columns: &[u16]| -> Vec<u16> {
+            let new = |at: &u16| places.iter().position(|place| place == at);
+            let moved = columns.iter().map(|at| match new(at) {
+                Some(number) => first + number as u16,
+                None => *at,
+            });
+            moved.collect()
+        };
+        for (child, key) in self.keys_to_look_at(table)? {
+            let (of_table, to_table) = (child.name == table.name, key.parent == table.name);
+            let columns = match of_table {
+                true => moved(&key.columns),
+                false => key.columns.clone(),
+            };
+            let parent_columns = match to_table {
+                true => moved(&key.parent_columns),
+                false => key.parent_columns.clone(),
+            };
+            let is_valid = key.validity == Validity::Valid;
+            let follows = parent_columns != key.parent_columns;
+            let copy = retyped_key(&key, columns, parent_columns);
+            if !follows {
+                if is_valid {
+                    self.fill.constraints.push(copy.name.clone());
+                }
+                self.begin(TableAction::AddForeignKey(copy))?;
+                continue;
+            }
+            let constraint = copy.name.clone();
+            let commands = self.add_later(&child.name, copy)?;
+            let fill = Fill::Validate {
+                table: child.name.clone(),
+                constraint,
+            };
+            let fill = is_valid.then_some(fill);
+            self.stages.push(FillStage { commands, fill });
+        }
+        Ok(())
+    }
+
+    /// The commands that add the copy of a foreign key to columns whose new index is complete.
+    fn add_later(&mut self, child: &str, copy: ForeignKey) -> Result<Vec<Command>, SqlError> {
+        let database = &self.binder.cx.database.name;
+        let now = self.now();
+        let needed = now.secondary.iter();
+        let mut needed = needed.filter(|index| {
+            index.building && index.is_immediate() && index.covers_exactly(&copy.parent_columns)
+        });
+        let finish = needed.next().map(|index| Command::FinishIndex {
+            database: database.clone(),
+            table: now.name.clone(),
+            index: index.name.clone(),
+        });
+        let add = Command::AddForeignKey {
+            database: database.clone(),
+            table: child.into(),
+            foreign_key: copy,
+        };
+        let commands: Vec<Command> = finish.into_iter().chain([add]).collect();
+        for command in &commands {
+            self.catalog = self.catalog.apply(command)?.0;
+        }
+        Ok(commands)
+    }
+
+    /// The foreign keys that name columns which get other values, on either side, each with the
+    /// table that has it.
+    ///
+    /// # Errors
+    /// 42804 if the new types do not fit.
+    pub(super) fn keys_to_look_at(
+        &self,
+        table: &Table,
+    ) -> Result<Vec<(Arc<Table>, ForeignKey)>, SqlError> {
+        let database = self.catalog.database(&self.binder.cx.database.name);
+        let database = database.expect("it is the session's");
+        let places: Vec<u16> = self.retypes.replaced().map(|(at, _)| at).collect();
+        let after = |side: &Table, at: u16| {
+            let mut column = side.column_at(at).clone();
+            if let Some(new) = self.retypes.new_at(at).filter(|_| side.name == table.name) {
+                column.ty = new.ty;
+            }
+            column
+        };
+        let found = database.keys_to_look_at(table, &places);
+        for (child, key) in &found {
+            let Some(parent) = database.table(&key.parent) else {
+                continue;
+            };
+            for (own, other) in key.columns.iter().zip(&key.parent_columns) {
+                let (own, other) = (after(child, *own), after(parent, *other));
+                check_refers(&key.name, &own, &other)?;
+                catalog::check_reference(&key.name, &own, &other)?;
+            }
+        }
+        Ok(found)
     }
 }
 

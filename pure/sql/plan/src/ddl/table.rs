@@ -673,6 +673,23 @@ fn action(action: Option<ReferentialAction>) -> Result<Action, SqlError> {
     })
 }
 
+/// # Errors
+/// 42804 for a column that cannot refer to the other one.
+pub(super) fn check_refers(constraint: &str, own: &Column, other: &Column) -> Result<(), SqlError> {
+    if can_refer(own.ty, other.ty) {
+        return Ok(());
+    }
+    let message = format!("foreign key constraint \"{constraint}\" cannot be implemented");
+    let detail = format!(
+        "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
+        own.name,
+        other.name,
+        own.ty.base_name(),
+        other.ty.base_name()
+    );
+    Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message).detail(detail))
+}
+
 /// Whether a column of type `own` can refer to one of type `other`: both compare as one family of
 /// types, or the first becomes the second by itself.
 fn can_refer(own: Type, other: Type) -> bool {
@@ -749,24 +766,14 @@ pub(super) fn foreign_key(
     };
     for (own, other) in columns.iter().zip(&referenced) {
         let (own, other) = (table.column_at(*own), parent.column_at(*other));
-        if !can_refer(own.ty, other.ty) {
-            let name = match key.name.is_empty() {
-                true => {
-                    let table = full_name::own(&table.name);
-                    format!("{table}_{}_fkey", key.columns.join("_"))
-                }
-                false => key.name.clone(),
-            };
-            let message = format!("foreign key constraint \"{name}\" cannot be implemented");
-            let detail = format!(
-                "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
-                own.name,
-                other.name,
-                own.ty.base_name(),
-                other.ty.base_name()
-            );
-            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message).detail(detail));
-        }
+        let name = match key.name.is_empty() {
+            true => {
+                let table = full_name::own(&table.name);
+                format!("{table}_{}_fkey", key.columns.join("_"))
+            }
+            false => key.name.clone(),
+        };
+        check_refers(&name, own, other)?;
     }
     Ok(ForeignKey {
         name: key.name.clone(),

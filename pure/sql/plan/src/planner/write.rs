@@ -122,13 +122,14 @@ impl Planner<'_, '_> {
             checks.push((check.name.clone(), self.check(table, &check.expression)?));
         }
         let generated = self.generated(table)?;
-        let parents = table
-            .foreign_keys
-            .iter()
+        let cx = self.binder.cx;
+        let checks_keys = cx.viewer.checks_keys && cx.database.checks_keys(table.id);
+        let keys = table.foreign_keys.iter().filter(|_| checks_keys);
+        let parents = keys
             .map(|key| self.parent(key))
             .collect::<Result<Vec<_>, _>>()?;
         let mut children = Vec::new();
-        if change {
+        if change && checks_keys {
             for (child, name) in &table.referenced_by {
                 let child = self.binder.table_of(child)?;
                 let key = child.foreign_keys.iter().find(|key| key.name == *name);
