@@ -58,8 +58,8 @@ enum PaperCommand {
 /// Carries out `trellis paper`.
 ///
 /// # Errors
-/// No such figure, no such costs, or the report cannot be written. If a measurement fails the others
-/// go on, the report says so, and it is an error at the end.
+/// No such figure, no such costs, or the report cannot be written. If a measurement fails the
+/// others go on, the report says so, and it is an error at the end.
 pub fn run(args: &PaperArgs) -> Result<()> {
     match &args.command {
         PaperCommand::Leap(args) => repetition::run(&leap::PAPER, args),

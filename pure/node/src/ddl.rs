@@ -512,13 +512,19 @@ impl Change {
             }
             let reserve = std::iter::repeat_with(|| Step::from(Command::Reserve));
             steps.extend(reserve.take(spaces));
-            match fill {
-                Fill::Stages(stages) => steps.extend(stages.into_iter().flat_map(|stage| {
-                    let commands = stage.commands.into_iter().map(Step::from);
-                    commands.chain(stage.fill.map(Step::Fill))
-                })),
-                fill => steps.push_back(Step::Fill(fill)),
-            }
+            let stages = match fill {
+                Fill::Stages(stages) => stages,
+                fill @ (Fill::Index { .. }
+                | Fill::Validate { .. }
+                | Fill::PrimaryKey { .. }
+                | Fill::Refers { .. }
+                | Fill::Alter(_)
+                | Fill::Decide(_)) => vec![fill.into()],
+            };
+            steps.extend(stages.into_iter().flat_map(|stage| {
+                let commands = stage.commands.into_iter().map(Step::from);
+                commands.chain(stage.fill.map(Step::Fill))
+            }));
         }
         steps.extend(work.after.into_iter().map(Step::from));
         Change {

@@ -222,8 +222,8 @@ fn judge_10(lab: &mut Lab, lines: &[Line]) {
     }
 }
 
-/// Where a packed form is ahead of some rows in small groups, and behind in large ones; and how many
-/// pairs there are.
+/// Where a packed form is ahead of some rows in small groups, and behind in large ones; and how
+/// many pairs there are.
 fn crossings(lines: &[Line]) -> (Vec<String>, usize) {
     let (mut found, mut pairs) = (Vec::new(), 0);
     for packed in lines.iter().filter(|line| is_packed(line.mapping)) {

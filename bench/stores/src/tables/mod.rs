@@ -154,12 +154,9 @@ impl<R: Reach> SqlStore<R> {
     /// waited, and whether each of these has changed a row.
     async fn send(&mut self, broken: fn(String) -> Failure) -> Result<(usize, bool), Failure> {
         let session = self.session.as_mut().ok_or_else(gone)?;
-        let (mut ahead, mut waiting, mut behind) = (0, 0, 0);
-        if let Some(txn) = &mut self.txn {
-            ahead = std::mem::take(&mut txn.ahead);
-            waiting = std::mem::take(&mut txn.waiting);
-            behind = std::mem::take(&mut txn.behind);
-        }
+        let counts =
+            |txn: &mut Txn| [&mut txn.ahead, &mut txn.waiting, &mut txn.behind].map(std::mem::take);
+        let [ahead, waiting, behind] = self.txn.as_mut().map_or([0; 3], counts);
         self.round_trips += self.round.requests(self.dialect);
         let sent = Connection::round(&mut session.link, &mut self.round, &mut self.answers).await;
         if let Err(error) = sent {
@@ -282,8 +279,8 @@ impl<R: Reach> SqlStore<R> {
         self.start()?;
         self.push(&ready, id);
         let at = self.operate().await?;
-        let is_there = self.answers.rows(at) > 0;
-        is_there.then(|| self.row(kind, at, 0)).transpose()
+        let row = (self.answers.rows(at) > 0).then(|| self.row(kind, at, 0));
+        row.transpose()
     }
 
     /// The rows of a statement that reads many, which are noted.
@@ -295,9 +292,8 @@ impl<R: Reach> SqlStore<R> {
     ) -> Result<Vec<Row>, Failure> {
         self.push(ready, values);
         let at = self.operate().await?;
-        let count = self.answers.rows(at);
-        let mut rows = Vec::with_capacity(count);
-        for row in 0..count {
+        let mut rows = Vec::with_capacity(self.answers.rows(at));
+        for row in 0..self.answers.rows(at) {
             let row = self.row(kind, at, row)?;
             self.note(self.seen.place(kind, &row), kind, &row, true);
             rows.push(row);

@@ -104,9 +104,8 @@ impl<R: Reach> Session<R> {
 
     /// The statements of a type.
     pub(super) fn of_kind(&mut self, kind: &EntityType) -> Result<&mut OfKind, Failure> {
-        let mut kinds = self.kinds.iter_mut();
-        let of_kind = kinds.find(|(name, _)| *name == kind.name);
-        of_kind.map(|(_, of_kind)| of_kind).ok_or_else(|| {
+        let found = self.kinds.iter_mut().find(|(name, _)| *name == kind.name);
+        found.map(|(_, of_kind)| of_kind).ok_or_else(|| {
             let text = format!("type \"{}\" is not in the schema of this store", kind.name);
             Failure::Refused(text)
         })

@@ -362,7 +362,7 @@ fn foreign_keys_of_a_column_with_another_type() {
     assert_eq!(get(&own, "t").referenced_by.len(), 2);
     let mut undone = own.clone();
     apply(&mut undone, alter("k", vec![TableAction::Undo]));
-    assert_eq!(get(&undone, "k").foreign_keys, [key.clone()]);
+    assert_eq!(get(&undone, "k").foreign_keys, std::slice::from_ref(&key));
     assert_eq!(get(&undone, "t").referenced_by.len(), 1);
     apply(&mut own, alter("k", vec![TableAction::Publish]));
     let moved = ForeignKey {
@@ -399,7 +399,7 @@ fn foreign_keys_of_a_column_with_another_type() {
     assert!(get(&other, "k").unfinished_constraints(DB).is_empty());
     let mut undone = other.clone();
     apply(&mut undone, alter("t", vec![TableAction::Undo]));
-    assert_eq!(get(&undone, "k").foreign_keys, [key.clone()]);
+    assert_eq!(get(&undone, "k").foreign_keys, std::slice::from_ref(&key));
     assert_eq!(get(&undone, "t").referenced_by.len(), 1);
     assert_eq!(get(&undone, "t").secondary, get(&catalog, "t").secondary);
     apply(&mut other, publish);

@@ -71,7 +71,7 @@ impl Binder<'_> {
         self.level().inner_calls = inner_calls;
         refuse_in(forbidden)?;
         let Parts {
-            mut args,
+            args,
             star,
             distinct,
             filter,
@@ -89,11 +89,7 @@ impl Binder<'_> {
         if distinct && let Some(arg) = args.iter().find(|arg| !resolve::has_equality(arg.ty())) {
             return Err(no_equality(arg.ty()));
         }
-        if expr::aggregate::makes_json(name) {
-            let style = zoned::style_of(&self.zone);
-            args.iter_mut().for_each(|arg| styled::show(style, arg));
-        }
-        let (func, args, ty) = AggFunc::resolve(name, args, star)?;
+        let (func, args, ty) = AggFunc::resolve(name, self.styled(name, args), star)?;
         args.iter().for_each(|arg| self.note(arg));
         let aggregate = Aggregate {
             func,
@@ -104,6 +100,15 @@ impl Binder<'_> {
             ty,
         };
         Ok(Expr::Outer(AGGREGATE, self.numbered(aggregate), ty))
+    }
+
+    /// Arguments whose text becomes JSON, in the session's style of intervals.
+    fn styled(&self, name: &str, mut args: Vec<Expr>) -> Vec<Expr> {
+        if expr::aggregate::makes_json(name) {
+            let style = zoned::style_of(&self.zone);
+            args.iter_mut().for_each(|arg| styled::show(style, arg));
+        }
+        args
     }
 
     /// The number of an aggregate of this level; equal ones share it.

@@ -120,8 +120,8 @@ impl Binder<'_> {
         let FunctionArguments::List(list) = args else {
             return Ok(());
         };
-        let is_named = |arg: &FunctionArg| matches!(arg, FunctionArg::Named { .. });
-        if !list.args.iter().any(is_named) {
+        let is_plain = |arg: &FunctionArg| matches!(arg, FunctionArg::Unnamed(_));
+        if list.args.iter().all(is_plain) {
             return Ok(());
         }
         let mut shown = Vec::with_capacity(list.args.len());
@@ -133,7 +133,11 @@ impl Binder<'_> {
                     operator: _,
                 } => (format!("{} => ", ident(name)), arg),
                 FunctionArg::Unnamed(arg) => (String::new(), arg),
-                FunctionArg::ExprNamed { .. } => return Ok(()),
+                FunctionArg::ExprNamed {
+                    name: _,
+                    arg: _,
+                    operator: _,
+                } => return Ok(()),
             };
             let FunctionArgExpr::Expr(arg) = arg else {
                 return Ok(());

@@ -88,14 +88,8 @@ pub fn function(name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
     match choose(&entries, &types) {
         Choice::One(entry) => assemble(entry, args),
         Choice::None => {
-            // A type's name is a cast.
-            if let ([_], Some(to)) = (types.as_slice(), table::type_named(name)) {
-                let arg = args.into_iter().next().expect("there is one argument");
-                match coerce(arg, to, Context::Explicit) {
-                    // There is no such cast.
-                    Err(error) if error.state() == SqlState::CANNOT_COERCE => {}
-                    cast => return cast,
-                }
+            if let Some(cast) = cast_named(name, args) {
+                return cast;
             }
             if let Some(error) = absent_function(name) {
                 return Err(error);
@@ -113,6 +107,15 @@ pub fn function(name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
             "Could not choose a best candidate function. You might need to add explicit type \
              casts.",
         ),
+    }
+}
+
+/// A call of a type's name is a cast, if there is such a one.
+fn cast_named(name: &str, args: Vec<Expr>) -> Option<Result<Expr, SqlError>> {
+    let [arg] = <[Expr; 1]>::try_from(args).ok()?;
+    match coerce(arg, table::type_named(name)?, Context::Explicit) {
+        Err(error) if error.state() == SqlState::CANNOT_COERCE => None,
+        cast => Some(cast),
     }
 }
 

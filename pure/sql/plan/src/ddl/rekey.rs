@@ -192,12 +192,14 @@ impl Actions<'_, '_, '_> {
     /// # Errors
     /// 0A000 for changes that cannot go with the key.
     pub(super) fn keyed(mut self, key: Key) -> Result<DdlPlan, SqlError> {
-        let may_go = |action: &TableAction| match action {
-            TableAction::AddColumn { .. }
-            | TableAction::AddSequence(_)
-            | TableAction::AddCheck(_)
-            | TableAction::AddForeignKey(_) => true,
-            _ => false,
+        let may_go = |action: &TableAction| {
+            matches!(
+                action,
+                TableAction::AddColumn { .. }
+                    | TableAction::AddSequence(_)
+                    | TableAction::AddCheck(_)
+                    | TableAction::AddForeignKey(_)
+            )
         };
         let others = self.stages.len() + self.late.len() + self.retypes.replaced().count();
         if others > 0 || !self.early.iter().all(may_go) {
