@@ -387,7 +387,7 @@ impl Catalog {
         let adding = |validity| validity == Validity::Adding;
         found.checks.retain(|check| !adding(check.validity));
         let keys = found.foreign_keys.iter();
-        let keys = keys.filter(|key| adding(key.validity));
+        let keys = keys.filter(|key| adding(key.validity) || is_copy(&key.name));
         for key in keys.map(|key| key.name.clone()).collect::<Vec<_>>() {
             owner.forget_key(table, &key, version)?;
         }

@@ -669,12 +669,13 @@ impl Catalog {
     }
 
     /// The session whose open block stands in the way of these commands of another one.
-    pub fn blocked_by(&self, commands: &[Command], asker: &Asker) -> Option<i32> {
-        if self.open_blocks == 0
-            || commands
-                .iter()
-                .all(|it| matches!(it, Command::Block { .. }))
-        {
+    pub fn blocked_by<'a>(
+        &self,
+        commands: impl Iterator<Item = &'a Command> + Clone,
+        asker: &Asker,
+    ) -> Option<i32> {
+        let mut ends = commands.clone();
+        if self.open_blocks == 0 || ends.all(|it| matches!(it, Command::Block { .. })) {
             return None;
         }
         let mut next = self.clone();

@@ -259,8 +259,8 @@ pub struct Column {
     /// Where statements see it among the columns, if that is not its place: it has taken the place
     /// of another column, or will ([`ColumnState::Filling`]).
     pub shown_at: Option<u16>,
-    /// The time zone of the session that changes a type or adds a column with a default, for the
-    /// values in the rows that are there.
+    /// Time zone and style of intervals of the session that changes a type or adds a column with a
+    /// default, for the values in the rows that are there.
     pub zone: Option<String>,
     /// The number of the collation that was named for it; 0: that of its type. All order alike.
     pub collation: u32,
@@ -406,6 +406,11 @@ pub struct ForeignKey {
     pub validity: Validity,
     /// When it is checked.
     pub deferral: Deferral,
+    /// DISABLE TRIGGER ALL of the child: rows that are written into it are not looked at.
+    pub child_off: bool,
+    /// DISABLE TRIGGER ALL of the parent: when rows leave it nothing is looked at, and no action is
+    /// done.
+    pub parent_off: bool,
 }
 
 /// When a constraint is checked: at the end of each statement, or of the transaction.

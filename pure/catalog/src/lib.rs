@@ -59,7 +59,7 @@ pub use functions::{
 pub use lookup::ROWID_COLUMN;
 pub use names::{as_key, draws_from, next_of, quoted};
 pub use policies::{Condition, Policy, PolicyChange, PolicyCommand, RowSecurity};
-pub use retyped::{renamed_column, replaced, retyped, retyped_key, without_mark};
+pub use retyped::{is_copy, renamed_column, replaced, retyped, retyped_key, without_mark};
 pub use schemas::{
     INFORMATION_SCHEMA, KEPT_PATH, Names, PG_CATALOG_SCHEMA, SchemaChange, TEMPORARY_ALIAS, mark,
     temporary_name, told,

@@ -123,6 +123,11 @@ impl Table {
             .find(|index| index.name == name && !name.is_empty())
     }
 
+    /// Whether it has a foreign key, or is referred to by one.
+    pub fn has_keys(&self) -> bool {
+        !(self.foreign_keys.is_empty() && self.referenced_by.is_empty())
+    }
+
     /// Whether a constraint of this table has this name.
     pub fn has_constraint(&self, name: &str) -> bool {
         self.primary_constraint.as_deref() == Some(name)

@@ -30,9 +30,6 @@ pub struct RowSecurity {
     pub forced: bool,
     /// By name.
     pub policies: Vec<Arc<Policy>>,
-    /// DISABLE TRIGGER ALL: writers of the table check no foreign keys, neither of the table nor
-    /// of those that refer to it.
-    pub unchecked: bool,
 }
 
 /// The statements that a policy is for.
@@ -156,7 +153,7 @@ pub enum PolicyChange {
         name: String,
         if_exists: bool,
     },
-    /// Whether foreign keys are checked.
+    /// Whether the foreign keys that there are now, on either side, are checked.
     Triggers(bool),
 }
 
@@ -221,9 +218,25 @@ impl Database {
         found
     }
 
-    /// Whether writers of a table check foreign keys.
-    pub fn checks_keys(&self, table: TableId) -> bool {
-        !self.rows_of(table).is_some_and(|rows| rows.unchecked)
+    /// Switches the foreign keys of a table, on either side, on or off for its writers.
+    fn switch_keys(&mut self, table: &str, on: bool, version: u64) -> Result<(), CatalogError> {
+        let Some(found) = self.table(table).cloned() else {
+            return Ok(());
+        };
+        for (child, key) in self.keys_around(&found) {
+            let is_own = child.name == table;
+            let child = self.table_mut(&child.name, version)?;
+            let mut keys = child.foreign_keys.iter_mut();
+            let key = keys.find(|known| known.name == key.name);
+            let key = key.expect("it was just found");
+            if is_own {
+                key.child_off = !on;
+            }
+            if key.parent == table {
+                key.parent_off = !on;
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn remove_policies(&mut self, gone: &[(TableId, String, String)]) {
@@ -239,8 +252,7 @@ impl Database {
     pub(crate) fn forget_policies(&mut self) {
         let tables = &self.tables;
         self.row_security.retain(|id, security| {
-            let switched = security.enabled || security.forced || security.unchecked;
-            let says = switched || !security.policies.is_empty();
+            let says = security.enabled || security.forced || !security.policies.is_empty();
             says && tables.values().any(|table| table.id == *id)
         });
     }
@@ -363,6 +375,7 @@ impl Catalog {
         change: &PolicyChange,
         by: &By,
     ) -> Result<Applied, CatalogError> {
+        let version = self.version;
         let owner = self.database_mut(database)?;
         let Some(found) = owner.table(table) else {
             if owner.has_relation(table) {
@@ -391,7 +404,7 @@ impl Catalog {
                 Applied::default()
             }
             PolicyChange::Triggers(on) => {
-                owner.row_security.entry(id).or_default().unchecked = !on;
+                owner.switch_keys(table, *on, version)?;
                 Applied::default()
             }
             PolicyChange::Create { .. } => self.create_policy(database, (table, id), change, by)?,

@@ -38,7 +38,7 @@ impl Column {
     }
 }
 
-fn changed_meanwhile(table: &str) -> CatalogError {
+pub(crate) fn changed_meanwhile(table: &str) -> CatalogError {
     let message = format!("table \"{table}\" was changed by another statement");
     SqlError::new(SqlState::SERIALIZATION, message)
 }
@@ -212,18 +212,19 @@ impl Database {
     }
 
     /// Whether all rows of a table can be written anew, as rows of `columns`, with other values at
-    /// these places. `looked_at`: the foreign keys for which rows were looked at, each with the
-    /// table that has it.
+    /// these places. `looked_at`: the foreign keys of these places as they were when rows were
+    /// looked at for those that were valid, each with the table that has it.
     ///
     /// # Errors
     /// 0A000 for columns that something else reads, 42704 for a type that is gone, 42804 for a
-    /// foreign key whose columns do not fit any more, 40001 for one that came meanwhile.
+    /// foreign key whose columns do not fit any more, 40001 for one that has come or changed
+    /// meanwhile.
     pub(crate) fn check_rewritten(
         &self,
         table: &Table,
         places: &[u16],
         columns: &[Column],
-        looked_at: &[(String, String)],
+        looked_at: &[(String, ForeignKey)],
     ) -> Result<(), CatalogError> {
         for at in places {
             self.check_type(columns[usize::from(*at)].ty)?;
@@ -247,7 +248,7 @@ impl Database {
             for (&from, &to) in key.columns.iter().zip(&key.parent_columns) {
                 check_reference(&key.name, own.column_at(from), parent.column_at(to))?;
             }
-            let is_known = |(of, name): &(String, String)| *of == child.name && *name == key.name;
+            let is_known = |(of, known): &(String, ForeignKey)| *of == child.name && *known == key;
             let is_frozen = [own, parent].iter().all(|side| side.frozen);
             if !is_frozen || !looked_at.iter().any(is_known) {
                 return Err(changed_meanwhile(&table.name));

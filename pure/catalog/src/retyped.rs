@@ -22,6 +22,7 @@
 use crate::command::CatalogError;
 use crate::desc::*;
 use crate::names;
+use crate::rekeyed::changed_meanwhile;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -60,7 +61,10 @@ pub fn retyped_key(key: &ForeignKey, columns: Vec<u16>, parent_columns: Vec<u16>
         parent_columns,
         on_delete: Action::NoAction,
         on_update: Action::NoAction,
-        validity: Validity::Adding,
+        validity: match key.validity {
+            Validity::Valid => Validity::Adding,
+            _ => Validity::NotValid,
+        },
         ..key.clone()
     }
 }
@@ -197,8 +201,8 @@ impl Table {
     }
 }
 
-/// Whether it will take the place of something.
-pub(crate) fn is_copy(name: &str) -> bool {
+/// Whether an index or constraint of this name will take the place of another one, or has lost it.
+pub fn is_copy(name: &str) -> bool {
     name.starts_with(MARK)
 }
 
@@ -220,8 +224,17 @@ impl Database {
         found.collect()
     }
 
-    /// Copies of foreign keys take the places of these.
-    fn replace_keys(&mut self, table: &str, version: u64) -> Result<(), CatalogError> {
+    /// Copies of foreign keys take the places of these, as columns took the places of others.
+    ///
+    /// # Errors
+    /// 40001 if an old key is not the one that was copied: it was changed, or looked at, behind the
+    /// plan of the statement.
+    fn replace_keys(
+        &mut self,
+        table: &str,
+        pairs: &[(usize, usize)],
+        version: u64,
+    ) -> Result<(), CatalogError> {
         let Some(found) = self.table(table).cloned() else {
             return Ok(());
         };
@@ -234,6 +247,22 @@ impl Database {
             let child = self.table_mut(&child.name, version)?;
             let mut keys = child.foreign_keys.iter_mut();
             if let Some(old) = keys.find(|key| key.name == name) {
+                let before = |columns: &[u16], side: &str| -> Vec<u16> {
+                    let before = |at: &u16| {
+                        let pair = pairs.iter().find(|(new, _)| *new == usize::from(*at));
+                        pair.filter(|_| side == table)
+                            .map_or(*at, |(_, old)| *old as u16)
+                    };
+                    columns.iter().map(before).collect()
+                };
+                let was_looked_at = copy.validity != Validity::NotValid;
+                if old.columns != before(&copy.columns, &child.name)
+                    || old.parent_columns != before(&copy.parent_columns, &copy.parent)
+                    || old.parent != copy.parent
+                    || (old.validity == Validity::Valid && !was_looked_at)
+                {
+                    return Err(changed_meanwhile(table));
+                }
                 old.columns = copy.columns;
                 old.parent_columns = copy.parent_columns;
             }
@@ -256,8 +285,7 @@ impl Database {
             if is_gone(&child, &key.columns)
                 || parent.is_some_and(|parent| is_gone(parent, &key.parent_columns))
             {
-                let message = format!("table \"{table}\" was changed by another statement");
-                return Err(SqlError::new(SqlState::SERIALIZATION, message));
+                return Err(changed_meanwhile(table));
             }
         }
         Ok(())
@@ -279,8 +307,7 @@ impl Catalog {
         let found = owner.table(table).cloned();
         let old = found.as_ref().and_then(|found| found.place_of(shown_at));
         let (Some(found), Some(old)) = (found, old) else {
-            let message = format!("table \"{table}\" was changed by another statement");
-            return Err(SqlError::new(SqlState::SERIALIZATION, message));
+            return Err(changed_meanwhile(table));
         };
         let column = &found.columns[old];
         owner.keep_type(table, &column.name)?;
@@ -302,7 +329,8 @@ impl Catalog {
             .for_each(|(new, old)| found.replace_column(*new, *old));
         found.replace_checks();
         let version = self.version;
-        self.database_mut(database)?.replace_keys(table, version)?;
+        self.database_mut(database)?
+            .replace_keys(table, &pairs, version)?;
         let comments = &mut self.database_mut(database)?.comments;
         let columns = pairs.iter().map(|(new, old)| {
             let at = |place: &usize| Commented::Column(id, *place as u16);

@@ -313,12 +313,17 @@ impl Catalog {
         Ok(removal.applied())
     }
 
+    /// To open a table that has gone, perhaps before it was frozen, is nothing to do: what undoes
+    /// a change cannot fail.
     pub(crate) fn freeze(
         &mut self,
         database: &str,
         table: &str,
         frozen: bool,
     ) -> Result<Applied, CatalogError> {
+        if !frozen && self.database_mut(database)?.table(table).is_none() {
+            return Ok(Applied::default());
+        }
         let table = self.table_mut(database, table)?;
         table.frozen = frozen;
         Ok(Applied {

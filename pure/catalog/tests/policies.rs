@@ -162,26 +162,6 @@ fn row_security_concerns_all_but_owners_and_those_who_bypass_it() {
 }
 
 #[test]
-fn foreign_keys_of_a_table_are_switched_off_and_on() {
-    let checks = |catalog: &Catalog| {
-        let database = catalog.database("d").expect("made");
-        database.checks_keys(database.table("t").expect("made").id)
-    };
-    let off = with(&[policy(PolicyChange::Triggers(false))]);
-    assert!(!checks(&off));
-    let role = off.rights.find("reader", "").expect("made");
-    let database = off.database("d").expect("made");
-    let table = database.table("t").expect("made").id;
-    assert!(off.rows_guarded(database, table, role).is_none());
-    let on = with(&[
-        policy(PolicyChange::Triggers(false)),
-        policy(PolicyChange::Triggers(true)),
-    ]);
-    assert!(checks(&on));
-    assert!(on.database("d").expect("made").row_security.is_empty());
-}
-
-#[test]
 fn what_a_policy_reads_stays_or_takes_it_along() {
     let catalog = with(&[create(false)]);
     assert_eq!(

@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 /// after 0.3 s, the next one, if the first cannot, after 0.7 s.
 const OPEN_US: u64 = 2_000_000;
 const ONE: NodeId = NodeId(1);
+/// A row of the table that is changed.
+const ROW: &str = "INSERT INTO t VALUES (1, 2)";
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Change {
@@ -21,6 +23,8 @@ enum Change {
     PrimaryKey,
     DropKey,
     Retype,
+    /// Of a key that another table refers to.
+    RetypeReferred,
 }
 
 impl Change {
@@ -31,15 +35,22 @@ impl Change {
             Change::PrimaryKey => "ALTER TABLE t ADD PRIMARY KEY (a)",
             Change::DropKey => "ALTER TABLE t DROP CONSTRAINT t_pkey",
             Change::Retype => "ALTER TABLE t ALTER a TYPE text",
+            Change::RetypeReferred => "ALTER TABLE t ALTER a TYPE bigint USING a + 0",
         }
     }
 
-    /// The table before the change.
-    fn table(self) -> &'static str {
+    /// What makes the tables before the change.
+    fn tables(self) -> &'static [&'static str] {
         match self {
-            Change::DropKey | Change::Retype => "CREATE TABLE t (a int PRIMARY KEY, b int)",
+            Change::DropKey | Change::Retype => &["CREATE TABLE t (a int PRIMARY KEY, b int)", ROW],
+            Change::RetypeReferred => &[
+                "CREATE TABLE t (a int PRIMARY KEY, b int)",
+                "CREATE TABLE k (a int PRIMARY KEY, p int REFERENCES t)",
+                ROW,
+                "INSERT INTO k VALUES (1, 1)",
+            ],
             Change::ToLeap | Change::ToTwoPhase | Change::PrimaryKey => {
-                "CREATE TABLE t (a int, b int)"
+                &["CREATE TABLE t (a int, b int)", ROW]
             }
         }
     }
@@ -52,9 +63,11 @@ impl Change {
     fn before(self) -> ProtocolKind {
         match self {
             Change::ToTwoPhase => ProtocolKind::Leap,
-            Change::ToLeap | Change::PrimaryKey | Change::DropKey | Change::Retype => {
-                ProtocolKind::TwoPhase
-            }
+            Change::ToLeap
+            | Change::PrimaryKey
+            | Change::DropKey
+            | Change::Retype
+            | Change::RetypeReferred => ProtocolKind::TwoPhase,
         }
     }
 
@@ -66,6 +79,7 @@ impl Change {
             Change::PrimaryKey => database.tables["t"].primary_constraint.is_some(),
             Change::DropKey => database.tables["t"].primary_constraint.is_none(),
             Change::Retype => database.tables["t"].columns[0].ty == Type::Text,
+            Change::RetypeReferred => database.tables["t"].columns[0].ty == Type::Int8,
         }
     }
 }
@@ -102,8 +116,9 @@ fn one(
     [asker, other]
         .into_iter()
         .for_each(|shard| world.connect_client(shard));
-    assert_eq!(world.run(asker, change.table()), Told::Done);
-    assert_eq!(world.run(asker, "INSERT INTO t VALUES (1, 2)"), Told::Done);
+    for sql in change.tables() {
+        assert_eq!(world.run(asker, sql), Told::Done);
+    }
     world
         .hosts
         .get_mut(&asker)
@@ -221,9 +236,41 @@ fn the_others_thaw_a_table_that_was_getting_a_primary_key() {
 
 #[test]
 fn the_others_thaw_a_table_whose_primary_key_was_changing() {
-    for change in [Change::DropKey, Change::Retype] {
+    for change in [Change::DropKey, Change::Retype, Change::RetypeReferred] {
         let seen = all(change, Fault::Kill, 3, asker());
         assert!(seen.undone > 10 && seen.done > 0, "{change:?}: {seen:?}");
+    }
+}
+
+/// The change of a key was planned while there was a table that refers to it.
+#[test]
+fn a_table_that_goes_while_a_change_of_its_parent_waits() {
+    let clients = [1, 2, 3].map(|node| ShardId::new(NodeId(node), 1));
+    let change = Change::RetypeReferred;
+    for late in ["DROP TABLE k", "ALTER TABLE k RENAME TO l"] {
+        for seed in 0..20 {
+            let mut world = World::new(seed, 3, change.before());
+            clients
+                .iter()
+                .for_each(|shard| world.connect_client(*shard));
+            for sql in change.tables() {
+                assert_eq!(world.run(clients[0], sql), Told::Done);
+            }
+            world.go_on(1_000_000);
+            for host in world.hosts.values_mut() {
+                host.replies.clear();
+            }
+            world.ask(clients[0], "CREATE INDEX ON t (b)");
+            world.ask(clients[1], late);
+            world.ask(clients[2], change.sql());
+            world.go_on(3_000_000);
+            let told = clients.map(|shard| world.told(shard).expect("each is answered"));
+            assert_eq!(told[..2], [Told::Done, Told::Done]);
+            let is_done = change.is_done(&world.open_catalog());
+            assert_eq!(told[2] == Told::Done, is_done, "{:?}", told[2]);
+            let insert = "INSERT INTO t VALUES (5, 6)";
+            assert_eq!(world.run(clients[1], insert), Told::Done);
+        }
     }
 }
 

@@ -132,7 +132,8 @@ impl Session {
     ) -> Result<(), SqlError> {
         let database = self.database(cx)?;
         let block = database.block_of(self.pid);
-        for command in plan.before.iter().chain(&plan.after) {
+        let of_stages = plan.fill.iter().flat_map(Fill::commands);
+        for command in plan.before.iter().chain(of_stages).chain(&plan.after) {
             if let Command::Switch { .. } = command {
                 return Err(not_in_block("ALTER DATABASE ... SET (protocol)"));
             }

@@ -158,6 +158,8 @@ mod tests {
             match_full: false,
             validity: Validity::Valid,
             deferral: Deferral::Never,
+            child_off: false,
+            parent_off: false,
         };
         let names = columns.iter().map(|name| (*name).into()).collect();
         let change = |change| Command::Rights {

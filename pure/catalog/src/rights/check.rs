@@ -6,6 +6,7 @@ use crate::comments::Subject;
 use crate::desc::*;
 use crate::domains::DomainChange;
 use crate::functions::FunctionChange;
+use crate::policies::PolicyChange;
 use ::rights::{By, ObjectKind, Privileges, Target, denied};
 use alloc::format;
 use alloc::string::String;
@@ -33,6 +34,11 @@ impl Catalog {
             Command::AddForeignKey { .. } | Command::AlterTable { .. } => {
                 self.check_keys(command, by)
             }
+            Command::Policy {
+                database,
+                table,
+                change: PolicyChange::Triggers(_),
+            } => self.check_triggers(database, table, by),
             Command::Comment {
                 database, subject, ..
             } => self.check_comment(database, subject, by),
@@ -60,6 +66,18 @@ impl Catalog {
             | Command::Block { .. }
             | Command::LockTables { .. } => Ok(()),
             _ => self.check_existing(command, by),
+        }
+    }
+
+    /// The triggers of foreign keys are PostgreSQL's own.
+    fn check_triggers(&self, database: &str, table: &str, by: &By) -> Result<(), CatalogError> {
+        self.check_relation(database, table, by)?;
+        let found = self.database(database).and_then(|owner| owner.table(table));
+        match found.is_some_and(|table| table.has_keys()) {
+            true => Err(denied(
+                "permission denied: \"RI_ConstraintTrigger\" is a system trigger",
+            )),
+            false => Ok(()),
         }
     }
 

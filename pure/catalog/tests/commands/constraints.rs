@@ -6,8 +6,8 @@ use super::{
 };
 use base::{IndexId, SqlState, Type};
 use catalog::{
-    Check, Column, ColumnState, Command, ForeignKey, Index, TableAction, Validity, retyped,
-    retyped_key,
+    Catalog, Check, Column, ColumnState, Command, ForeignKey, Index, PolicyChange, TableAction,
+    Validity, retyped, retyped_key,
 };
 
 #[test]
@@ -411,6 +411,90 @@ fn foreign_keys_of_a_column_with_another_type() {
     assert_eq!(get(&other, "t").referenced_by.len(), 1);
 }
 
+/// What VALIDATE CONSTRAINT has looked at was not looked at with the new values.
+#[test]
+fn a_foreign_key_that_was_validated_meanwhile() {
+    let mut catalog = fresh();
+    apply(&mut catalog, create(table("t", &[0])));
+    let mut child = table("k", &[0]);
+    child.foreign_keys = vec![foreign_key(&[1], "t", &[])];
+    apply(&mut catalog, create(child));
+    let key = get(&catalog, "k").foreign_keys[0].clone();
+    let validity = |validity| Command::SetValidity {
+        database: DB.into(),
+        table: "k".into(),
+        constraint: key.name.clone(),
+        validity,
+    };
+    apply(&mut catalog, validity(Validity::NotValid));
+    let place = get(&catalog, "k").columns.len() as u16;
+    let copy = retyped_key(&get(&catalog, "k").foreign_keys[0], vec![place], vec![0]);
+    assert_eq!(copy.validity, Validity::NotValid);
+    let actions = vec![instead_of_b(place), TableAction::AddForeignKey(copy)];
+    apply(&mut catalog, alter("k", actions));
+    let publish = alter("k", vec![TableAction::Publish]);
+    let mut same = catalog.clone();
+    apply(&mut same, publish.clone());
+    assert_eq!(get(&same, "k").foreign_keys[0].columns, [place]);
+    apply(&mut catalog, validity(Validity::Valid));
+    let message = "table \"k\" was changed by another statement";
+    refuse(&catalog, publish, SqlState::SERIALIZATION, message);
+    apply(&mut catalog, alter("k", vec![TableAction::Undo]));
+    assert_eq!(get(&catalog, "k").foreign_keys, [key]);
+}
+
+/// DISABLE TRIGGER ALL: of the keys that are there, on the side of the table.
+#[test]
+fn foreign_keys_are_switched_off_and_on() {
+    let mut catalog = fresh();
+    apply(&mut catalog, create(table("t", &[0])));
+    let mut child = table("k", &[0]);
+    child.foreign_keys = vec![foreign_key(&[1], "t", &[])];
+    apply(&mut catalog, create(child));
+    let triggers = |table: &str, on| Command::Policy {
+        database: DB.into(),
+        table: table.into(),
+        change: PolicyChange::Triggers(on),
+    };
+    let off = |catalog: &Catalog| {
+        let keys = get(catalog, "k").foreign_keys.clone();
+        let off = keys.iter().map(|key| (key.child_off, key.parent_off));
+        off.collect::<Vec<_>>()
+    };
+    apply(&mut catalog, triggers("k", false));
+    assert_eq!(off(&catalog), [(true, false)]);
+    apply(&mut catalog, triggers("t", false));
+    assert_eq!(off(&catalog), [(true, true)]);
+    let later = Command::AddForeignKey {
+        database: DB.into(),
+        table: "k".into(),
+        foreign_key: ForeignKey {
+            name: "later".into(),
+            ..foreign_key(&[1], "t", &[])
+        },
+    };
+    apply(&mut catalog, later);
+    assert_eq!(off(&catalog), [(true, true), (false, false)]);
+    apply(&mut catalog, triggers("t", true));
+    assert_eq!(off(&catalog), [(true, false), (false, false)]);
+    apply(&mut catalog, triggers("k", true));
+    assert_eq!(off(&catalog), [(false, false), (false, false)]);
+}
+
+/// What undoes a change cannot fail, also when a table has gone that the change was to freeze.
+#[test]
+fn a_table_that_has_gone_is_opened() {
+    let freeze = |frozen| Command::Freeze {
+        database: DB.into(),
+        table: "gone".into(),
+        frozen,
+    };
+    let mut catalog = fresh();
+    apply(&mut catalog, freeze(false));
+    let message = "relation \"gone\" does not exist";
+    refuse(&catalog, freeze(true), SqlState::UNDEFINED_TABLE, message);
+}
+
 #[test]
 fn columns_of_a_primary_key_get_another_type() {
     let mut catalog = fresh();
@@ -441,7 +525,7 @@ fn columns_of_a_primary_key_get_another_type() {
         message,
     );
     // The key has been looked at, and nobody writes to either table.
-    let with = |looked_at: &[(String, String)]| {
+    let with = |looked_at: &[(String, ForeignKey)]| {
         let mut set = set.clone();
         if let Command::SetPrimaryKey {
             columns,
@@ -455,12 +539,19 @@ fn columns_of_a_primary_key_get_another_type() {
         set
     };
     let message = "table \"t\" was changed by another statement";
-    let known = [("k".to_string(), "k_b_fkey".to_string())];
+    let key = get(&with_child, "k").foreign_keys[0].clone();
+    let before_it_was_valid = ForeignKey {
+        validity: Validity::NotValid,
+        ..key.clone()
+    };
+    let known = [("k".to_string(), key)];
     refuse(&with_child, with(&known), SqlState::SERIALIZATION, message);
     for table in ["k", "t"] {
         apply(&mut with_child, frozen(table));
     }
     refuse(&with_child, with(&[]), SqlState::SERIALIZATION, message);
+    let stale = [("k".to_string(), before_it_was_valid)];
+    refuse(&with_child, with(&stale), SqlState::SERIALIZATION, message);
     apply(&mut with_child, with(&known));
     assert_eq!(get(&with_child, "t").columns[0].ty, Type::Int8);
     // The rows lie elsewhere since this was planned.

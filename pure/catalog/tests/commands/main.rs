@@ -136,6 +136,8 @@ fn foreign_key(columns: &[u16], parent: &str, parent_columns: &[u16]) -> Foreign
         match_full: false,
         validity: Validity::Valid,
         deferral: Deferral::Never,
+        child_off: false,
+        parent_off: false,
     }
 }
 

@@ -4,6 +4,7 @@ use super::{Action, Change, Ddl, Nodes, Origin, Queued, Step};
 use crate::message::DdlWork;
 use base::{SqlError, SqlState, Time};
 use catalog::{BlockChange, Catalog, Command, IMAGES_MAX};
+use plan::Fill;
 use session::message::DdlStop;
 use session::undone::needs_all_nodes;
 use std::sync::Arc;
@@ -40,7 +41,9 @@ impl Queued {
             Some((version, session)) if version == catalog.version => session,
             _ if self.origin == Origin::Restart => None,
             _ => {
-                let session = catalog.blocked_by(&self.work.before, &self.work.asker);
+                let of_stages = self.work.fill.iter().flat_map(Fill::commands);
+                let commands = self.work.before.iter().chain(of_stages);
+                let session = catalog.blocked_by(commands, &self.work.asker);
                 self.checked = Some((catalog.version, session));
                 session
             }

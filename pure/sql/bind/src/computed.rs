@@ -5,6 +5,7 @@ use super::rel::run_query;
 use super::scope::{object_name, whole_scope};
 use super::{Binder, ELSEWHERE, unsupported};
 use ::expr::{Expr, Func, Volatility, walk, zoned};
+use base::text::SpanStyle;
 use base::{SqlError, SqlState, Type};
 use catalog::{Column, Table};
 use parse::expression;
@@ -44,6 +45,14 @@ impl Kept<'_> {
         }
     }
 
+    fn with_article(self) -> String {
+        let article = match self {
+            Kept::Generated(_) | Kept::Transform(_) => "a",
+            Kept::Key | Kept::Predicate => "an",
+        };
+        format!("{article} {}", self.singular())
+    }
+
     /// 42P17.
     fn not_immutable(self) -> SqlError {
         let message = match self {
@@ -63,7 +72,7 @@ impl Binder<'_> {
     ///
     /// # Errors
     /// Those of names and types; 42P17 for a value that depends on more than the row; 0A000 for a
-    /// subquery, and for a moment that depends on the session's time zone.
+    /// subquery, and for a moment or interval that depends on the session's settings.
     pub fn kept_expr(
         &mut self,
         table: &Arc<Table>,
@@ -75,8 +84,9 @@ impl Binder<'_> {
         let calls = self.take_calls();
         let inits = self.inits.len();
         let bound = match kept {
-            Kept::Predicate => self.condition(ast, "WHERE"),
-            Kept::Generated(_) | Kept::Key | Kept::Transform(_) => self.expr(ast),
+            Kept::Predicate => self.plain_style(|binder| binder.condition(ast, "WHERE")),
+            Kept::Generated(_) | Kept::Key => self.plain_style(|binder| binder.expr(ast)),
+            Kept::Transform(_) => self.expr(ast),
         };
         let inner = core::mem::replace(&mut self.level().calls, calls);
         let started = self.inits.split_off(inits);
@@ -96,11 +106,17 @@ impl Binder<'_> {
         };
         self.check_kept(table, &bound, kept)?;
         let bound = match kept {
-            Kept::Generated(column) => self.generated_value(bound, column)?,
+            Kept::Generated(column) => {
+                self.plain_style(|binder| binder.generated_value(bound, column))?
+            }
             Kept::Transform(_) => bound,
             Kept::Key | Kept::Predicate => bound,
         };
         let mut settled = bound.clone();
+        if !matches!(kept, Kept::Transform(_)) {
+            self.check_style(&bound, &kept.with_article())?;
+            zoned::fix_style(&mut settled, SpanStyle::Postgres, &self.zone);
+        }
         self.settle(&mut settled);
         self.check_labels()?;
         ::expr::fold::fold(&mut settled);
@@ -205,18 +221,64 @@ impl Binder<'_> {
         let outer = self.set_scope(whole_scope(table));
         let before = self.level().aggregates_in;
         self.level().aggregates_in = ELSEWHERE;
+        let settings = column.zone.as_deref();
+        let settings = settings.unwrap_or(zoned::zone_of(&self.zone)).to_string();
         let bound = self.without_needs(|binder| {
-            let bound = binder.kept(|binder| binder.expr(&ast))?;
-            binder.assigned(bound, column)
+            binder.with_settings(&settings, |binder| {
+                let bound = binder.kept(|binder| binder.expr(&ast))?;
+                binder.assigned(bound, column)
+            })
         });
         self.level().aggregates_in = before;
         self.set_scope(outer);
         let mut bound = bound?;
-        if let Some(zone) = &column.zone {
-            walk::map(&mut bound, &mut |node| zoned::read_literal(node, zone));
-            zoned::localize(&mut bound, zone);
+        if column.zone.is_some() {
+            walk::map(&mut bound, &mut |node| zoned::read_literal(node, &settings));
+            zoned::localize(&mut bound, &settings);
         }
+        zoned::fix_style(&mut bound, SpanStyle::Postgres, &self.zone);
         Ok(bound)
+    }
+
+    /// Runs `bind` as in a session with these settings ([`zoned::of_settings`]).
+    fn with_settings<T>(&mut self, settings: &str, bind: impl FnOnce(&mut Self) -> T) -> T {
+        let own = core::mem::replace(&mut self.zone, settings.into());
+        let bound = bind(self);
+        self.zone = own;
+        bound
+    }
+
+    /// Runs `bind` as in a session whose style of intervals is `postgres`.
+    pub fn plain_style<T>(&mut self, bind: impl FnOnce(&mut Self) -> T) -> T {
+        let zone = zoned::zone_of(&self.zone).to_string();
+        self.with_settings(&zone, bind)
+    }
+
+    /// Binds a condition that the catalog keeps for rows: in each session its style of intervals
+    /// is `postgres`.
+    ///
+    /// # Errors
+    /// Those of `bind`.
+    pub fn of_rows(
+        &mut self,
+        bind: impl FnOnce(&mut Self) -> Result<Expr, SqlError>,
+    ) -> Result<Expr, SqlError> {
+        let mut bound = self.plain_style(bind)?;
+        zoned::fix_style(&mut bound, SpanStyle::Postgres, &self.zone);
+        Ok(bound)
+    }
+
+    /// Refuses a literal that means another interval in the session than in `what` is to be kept.
+    ///
+    /// # Errors
+    /// 0A000.
+    pub fn check_style(&self, bound: &Expr, what: &str) -> Result<(), SqlError> {
+        let style = zoned::style_of(&self.zone);
+        if style != SpanStyle::Sql || !zoned::hangs_on_style(bound) {
+            return Ok(());
+        }
+        let text = format!("an interval with one sign for several fields in {what}");
+        Err(unsupported(&text).hint("Write a sign before each field, as in '-1 -2:03:04'."))
     }
 }
 
@@ -237,14 +299,8 @@ fn check_zone(bound: &Expr, kept: Kept<'_>) -> Result<(), SqlError> {
         return Err(kept.not_immutable());
     }
     if here != there {
-        let message = format!(
-            "a moment without its time zone in {} {} is not supported",
-            match kept {
-                Kept::Generated(_) => "a",
-                _ => "an",
-            },
-            kept.singular()
-        );
+        let what = kept.with_article();
+        let message = format!("a moment without its time zone in {what} is not supported");
         return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
             .hint("Write the time zone behind the time, as in '2026-01-01 00:00+00'."));
     }

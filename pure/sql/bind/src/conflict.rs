@@ -4,9 +4,10 @@ use super::dml::BoundAssignment;
 use super::rel::run_query;
 use super::scope::{object_name, table_scope};
 use super::{Binder, unsupported};
+use base::text::SpanStyle;
 use base::{SqlError, SqlState};
 use catalog::{Index, Table};
-use expr::Expr;
+use expr::{Expr, walk, zoned};
 use parse::InsertWords;
 use rights::Privileges;
 use sqlparser::ast::{self, ConflictTarget, Expr as Ast, OnConflictAction, OnInsert};
@@ -292,7 +293,7 @@ impl Binder<'_> {
         let started = self.inits.split_off(inits);
         self.level().aggregates_in = before;
         self.set_scope(outer);
-        let bound = bound?;
+        let mut bound = bound?;
         if run_query(&inner, &started) {
             let message = match clause {
                 "index predicates" => "cannot use subquery in index predicate",
@@ -300,6 +301,11 @@ impl Binder<'_> {
             };
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
+        // It names an index, and computes nothing; its literals are those of the session.
+        walk::map(&mut bound, &mut |node| {
+            zoned::read_literal(node, &self.zone)
+        });
+        zoned::fix_style(&mut bound, SpanStyle::Postgres, &self.zone);
         Ok(bound)
     }
 }

@@ -7,7 +7,7 @@ use super::scope::{Scope, ScopeColumn};
 use base::full_name::{own, schema_of};
 use base::{Datum, SqlError, Type};
 use catalog::{Domain, DomainCheck};
-use expr::{Expr, Func, Volatility, walk};
+use expr::{Expr, Func, Volatility, walk, zoned};
 use functions::keywords::quote_ident;
 use sqlparser::ast;
 use std::sync::Arc;
@@ -84,6 +84,9 @@ impl Binder<'_> {
             let args = vec![condition, text(&shown), name, text(&domain.name)];
             Expr::Call(Func::Meets, args, Type::Bool)
         };
+        // The value has the style of intervals of where it is made, the conditions have their own.
+        let mut value = value.clone();
+        zoned::fix_style(&mut value, zoned::style_of(&self.zone), &self.zone);
         let mut all = Vec::new();
         let database = self.cx.database;
         let mut stack: Vec<&Domain> = vec![domain];
@@ -106,8 +109,8 @@ impl Binder<'_> {
         }
         for check in checks {
             let ast = parse::expression(&check.expression)?;
-            let bound =
-                self.without_needs(|binder| binder.kept(|binder| binder.over_value(&ast, value)))?;
+            let over = |binder: &mut Self| binder.over_value(&ast, &value);
+            let bound = self.without_needs(|binder| binder.kept(|binder| binder.of_rows(over)))?;
             all.push(meets(bound, text(&check.name)));
         }
         Ok(all)

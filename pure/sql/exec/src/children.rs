@@ -297,17 +297,18 @@ impl<'b> Follow<'b, '_> {
             let key = values(old, &child.parent_columns);
             return owe(self.cx, table, &child.name, Owes::Parent, key);
         }
+        let name = catalog::without_mark(&child.name);
         let message = format!(
-            "update or delete on table \"{}\" violates foreign key constraint \"{}\" on table \
+            "update or delete on table \"{}\" violates foreign key constraint \"{name}\" on table \
              \"{}\"",
-            parent.name, child.name, table.name
+            parent.name, table.name
         );
         let key = shown_key_of(parent, &child.parent_columns, old);
         let detail = format!("{key} is still referenced from table \"{}\".", table.name);
         Err(SqlError::new(SqlState::FOREIGN_KEY, message)
             .detail(detail)
             .table(&table.name)
-            .constraint(&child.name))
+            .constraint(&name))
     }
 }
 

@@ -417,7 +417,10 @@ async fn referred_to(
 /// The error for a key without a parent to which a row refers.
 fn violation(table: &Table, check: &KeyCheck, owed: &Owed) -> SqlError {
     let row = row_of(table, check, owed);
-    let (parent, name) = (&check.parent.parent, &owed.constraint);
+    let (parent, name) = (
+        &check.parent.parent,
+        catalog::without_mark(&owed.constraint),
+    );
     let (message, detail) = match owed.owes {
         Owes::Parent => {
             let mut parent_row = vec![Datum::Null; parent.columns.len()];
@@ -448,5 +451,5 @@ fn violation(table: &Table, check: &KeyCheck, owed: &Owed) -> SqlError {
     SqlError::new(SqlState::FOREIGN_KEY, message)
         .detail(detail)
         .table(&table.name)
-        .constraint(name)
+        .constraint(&name)
 }

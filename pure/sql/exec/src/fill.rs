@@ -174,10 +174,7 @@ pub(crate) fn plan_cx<'a>(port: &'a dyn Port, zone: &'a str) -> PlanCx<'a> {
         database: port.database(),
         param_types: &[],
         param_names: &[],
-        zone: match zone {
-            "UTC" => "",
-            zone => zone,
-        },
+        zone: zoned::of_written(zone),
         path: catalog::KEPT_PATH,
         viewer: bind::Viewer::default(),
         rows: &|_| None,

@@ -208,13 +208,15 @@ fn parent_key(parent: &ParentKey, key: &[Datum]) -> Key {
 }
 
 fn violation(table: &Table, parent: &ParentKey) -> SqlError {
+    // While a type changes, rows must meet a copy of the key as well.
+    let name = catalog::without_mark(&parent.name);
     let message = format!(
-        "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
-        table.name, parent.name
+        "insert or update on table \"{}\" violates foreign key constraint \"{name}\"",
+        table.name
     );
     SqlError::new(SqlState::FOREIGN_KEY, message)
         .table(&table.name)
-        .constraint(&parent.name)
+        .constraint(&name)
 }
 
 fn missing_parent(table: &Table, parent: &ParentKey, row: &[Datum]) -> SqlError {

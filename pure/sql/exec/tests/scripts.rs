@@ -125,10 +125,11 @@ fn check(cluster: &Cluster, block: &Block) -> (Option<String>, Vec<String>) {
 }
 
 /// What only a session can do. `cargo xtask slt` runs these like all the others.
-const OF_SESSIONS: [&str; 38] = [
+const OF_SESSIONS: [&str; 39] = [
     "pg_compat_rekey.slt",
     "pg_compat_alone.slt",
     "pg_compat_interval_style.slt",
+    "interval_style_kept.slt",
     "pg_compat_triggers_off.slt",
     "pg_compat_session_lists.slt",
     "pg_compat_explain_options.slt",

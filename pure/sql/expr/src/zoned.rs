@@ -35,6 +35,26 @@ pub fn style_of(settings: &str) -> SpanStyle {
     style.map_or_else(SpanStyle::default, SpanStyle::named)
 }
 
+/// Both of [`of_settings`] written out: what [`localize`] puts into an expression that is kept
+/// leaves nothing to the settings of a session.
+pub fn written_out(settings: &str) -> String {
+    let zone = match zone_of(settings) {
+        "" => "UTC",
+        zone => zone,
+    };
+    let style = settings.split_once(';').map(|(_, style)| style);
+    format!("{zone};{}", style.unwrap_or("postgres"))
+}
+
+/// The form of [`of_settings`] for what was [`written_out`].
+pub fn of_written(settings: &str) -> &str {
+    let settings = settings.strip_suffix(";postgres").unwrap_or(settings);
+    match settings.strip_prefix("UTC") {
+        Some(style) if style.is_empty() || style.starts_with(';') => style,
+        _ => settings,
+    }
+}
+
 /// The zone that plans for a session must know, of the setting `TimeZone`; empty for UTC.
 pub fn of_setting(value: Option<&str>) -> &str {
     match value {
@@ -91,13 +111,16 @@ fn align<'e>(exprs: impl Iterator<Item = &'e mut Expr>, zone: &Expr) {
 /// Reads a literal that depends on settings ([`of_settings`]): a moment that names no zone, an
 /// interval with a sign. Others than those literals stay.
 pub fn read_literal(node: &mut Expr, settings: &str) {
+    read_in(node, zone_of(settings), style_of(settings));
+}
+
+fn read_in(node: &mut Expr, zone: &str, style: SpanStyle) {
     let Expr::Cast { arg, to, explicit } = node else {
         return;
     };
     let Expr::Const(literal @ Datum::Text(_), Type::Unknown) = &**arg else {
         return;
     };
-    let (zone, style) = (zone_of(settings), style_of(settings));
     let value = if style.reads(*to) {
         styled::read_literal(style, literal, *to, *explicit)
     } else if zone.is_empty() {
@@ -111,11 +134,42 @@ pub fn read_literal(node: &mut Expr, settings: &str) {
     }
 }
 
+/// Reads the literals of intervals in an expression in a style.
+fn read_spans(expr: &mut Expr, style: SpanStyle) {
+    walk::map(expr, &mut |node| {
+        if let Expr::Cast { to, .. } = node
+            && styled::has_spans(*to)
+        {
+            read_in(node, "", style);
+        }
+    });
+}
+
+/// Puts a style of intervals into an expression, so that a session with these settings
+/// ([`of_settings`]) will not put in its own.
+pub fn fix_style(expr: &mut Expr, style: SpanStyle, settings: &str) {
+    let session = style_of(settings);
+    if session != SpanStyle::Postgres {
+        read_spans(expr, style);
+        styled::put(expr, style, session);
+    }
+}
+
+/// Whether a literal is another interval in the style `sql_standard`.
+pub fn hangs_on_style(expr: &Expr) -> bool {
+    let read = |style| {
+        let mut read = expr.clone();
+        read_spans(&mut read, style);
+        read
+    };
+    read(SpanStyle::Postgres) != read(SpanStyle::Sql)
+}
+
 /// Makes an expression depend on settings ([`of_settings`]) instead of on UTC and `postgres`.
 pub fn localize(expr: &mut Expr, settings: &str) {
     let (zone, style) = (zone_of(settings), style_of(settings));
     if style != SpanStyle::Postgres {
-        styled::localize(expr, style);
+        styled::put(expr, style, style);
     }
     if zone.is_empty() {
         return;

@@ -17,29 +17,21 @@ pub(super) enum Constraint<'a> {
     Foreign(usize, &'a ForeignKey),
 }
 
-/// The constraints of a table. NOT NULL is a property of columns and not listed.
+/// The constraints of a table. NOT NULL is a property of columns and not listed, nor is what will
+/// take the place of another constraint.
 pub(super) fn of_table(table: &Table) -> impl Iterator<Item = Constraint<'_>> {
     let primary = table.key_index().filter(|index| index.constraint);
     let unique = table.secondary.iter();
     let unique = unique.filter(|index| index.constraint && !index.of_key);
+    let checks = table.checks.iter().enumerate();
+    let foreign = table.foreign_keys.iter().enumerate();
     primary
         .into_iter()
         .map(|index| Constraint::Primary(index, &index.name))
         .chain(unique.map(Constraint::Unique))
-        .chain(
-            table
-                .checks
-                .iter()
-                .enumerate()
-                .map(|(n, check)| Constraint::Check(n, check)),
-        )
-        .chain(
-            table
-                .foreign_keys
-                .iter()
-                .enumerate()
-                .map(|(n, key)| Constraint::Foreign(n, key)),
-        )
+        .chain(checks.map(|(n, check)| Constraint::Check(n, check)))
+        .chain(foreign.map(|(n, key)| Constraint::Foreign(n, key)))
+        .filter(|constraint| !catalog::is_copy(constraint.name()))
 }
 
 impl<'a> Constraint<'a> {

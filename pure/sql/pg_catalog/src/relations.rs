@@ -101,7 +101,7 @@ pub(super) fn class(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         Class {
             checks: table.checks.len(),
             has_index: indexes(table).next().is_some(),
-            has_triggers: !table.foreign_keys.is_empty() || !table.referenced_by.is_empty(),
+            has_triggers: table.has_keys(),
             replica_identity: 'd',
             guarded: guarded(cx, table),
             options: options(table),

@@ -359,8 +359,8 @@ fn rule(action: Action) -> Datum {
 
 pub(super) fn referential_constraints(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     let tables = cx.tables().filter(|table| cx.sees(table.id.0, CONSTRAINTS));
-    for (table, key) in tables.flat_map(|table| table.foreign_keys.iter().map(move |k| (table, k)))
-    {
+    let keys = tables.flat_map(|table| table.foreign_keys.iter().map(move |key| (table, key)));
+    for (table, key) in keys.filter(|(_, key)| !catalog::is_copy(&key.name)) {
         let parent = target(cx, key).map(|(parent, _, name)| constrained(cx, parent, name));
         let [database, schema, name] = constrained(cx, table, &key.name);
         let [of_database, of_schema, of_name] =

@@ -119,6 +119,8 @@ fn shop() -> Catalog {
     ));
     orders.foreign_keys.push(ForeignKey {
         deferral: Default::default(),
+        child_off: false,
+        parent_off: false,
         name: "orders_customer_id_fkey".into(),
         columns: vec![1],
         parent: "customer".into(),

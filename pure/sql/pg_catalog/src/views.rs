@@ -23,7 +23,7 @@ pub(super) fn tables(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     }
     let is_table = |table: &&Table| cx.database.stored_view(&table.name).is_none();
     for table in cx.tables().filter(is_table) {
-        let keys = !table.foreign_keys.is_empty() || !table.referenced_by.is_empty();
+        let keys = table.has_keys();
         let has_index = indexes(table).next().is_some();
         let schema = cx.schema_name(&table.name);
         let has = [has_index, keys, relations::guarded(cx, table).0];

@@ -242,7 +242,7 @@ impl Fill {
     }
 
     /// The commands of its stages.
-    pub fn commands(&self) -> impl Iterator<Item = &Command> {
+    pub fn commands(&self) -> impl Iterator<Item = &Command> + Clone {
         let stages = match self {
             Fill::Stages(stages) => stages.as_slice(),
             _ => &[],

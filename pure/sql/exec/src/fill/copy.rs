@@ -111,6 +111,10 @@ pub async fn refers(
         database: &database,
         ..plan_cx(&*port, &target.settings)
     };
+    if !child.foreign_keys.iter().any(|key| key.name == constraint) {
+        // It has gone meanwhile.
+        return Ok(None);
+    }
     let writer = plan::constraint_writer(&plan_cx, &child, constraint)?;
     let cx = FillCx::new(&*port);
     let Batch { rows, next } = cx.rows(&child, position).await?;

@@ -9,7 +9,9 @@ use super::added::{Added, added_column};
 use super::alter::TAG;
 use super::default::default_text;
 use super::retype::{self, Retypes};
-use super::table::{Constraint, Foreign, constraint_of, foreign_key, key_columns};
+use super::table::{
+    Constraint, Foreign, constraint_of, foreign_key, key_columns, refers_to_itself,
+};
 use super::unique::{Key, Unique};
 use super::{generated, names, other_name, simple, with_notices};
 use crate::plan::{AlterFill, DdlPlan, Fill, FillStage};
@@ -543,6 +545,12 @@ impl Actions<'_, '_, '_> {
 
     fn add_foreign(&mut self, written: &Foreign) -> Result<(), SqlError> {
         let table = self.now();
+        if self.key.is_some() && refers_to_itself(&table, written, self.binder) {
+            return Err(
+                unsupported("a foreign key beside the primary key that it may refer to")
+                    .hint("Add the primary key first, with a statement of its own."),
+            );
+        }
         let mut key = foreign_key(&table, written, self.binder)?;
         if key.name.is_empty() {
             key.name = names::constraint_name(&table, &written.columns, "fkey");
@@ -557,7 +565,7 @@ impl Actions<'_, '_, '_> {
 
     fn add_check(&mut self, name: Option<String>, check: &ast::Expr) -> Result<(), SqlError> {
         let table = self.now();
-        let expression = super::shown::check_text(&table, check, self.binder)?;
+        let expression = super::shown::new_check_text(&table, check, self.binder)?;
         let name = name.unwrap_or_else(|| table.check_name(&expression));
         self.check_new(&name)?;
         let action = TableAction::AddCheck(Check {

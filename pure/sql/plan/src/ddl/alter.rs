@@ -221,7 +221,7 @@ fn add_check(
     binder: &mut Binder<'_>,
 ) -> Result<DdlPlan, SqlError> {
     let (database, validity) = (binder.cx.database.clone(), validity_of(marks));
-    let expression = super::shown::check_text(table, expr, binder)?;
+    let expression = super::shown::new_check_text(table, expr, binder)?;
     let name = name.unwrap_or_else(|| table.check_name(&expression));
     let check = Check {
         name: name.clone(),

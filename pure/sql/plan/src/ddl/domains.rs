@@ -98,8 +98,8 @@ pub(super) fn commented(kind: &str, name: &str, binder: &Binder<'_>) -> Result<S
 
 /// The text of a condition for the catalog.
 fn check_text(check: &ast::Expr, ty: Type, binder: &mut Binder<'_>) -> Result<String, SqlError> {
-    let bound = binder.over_value(check, &Expr::Column(0, ty));
-    let bound = bound?;
+    let value = Expr::Column(0, ty);
+    let bound = binder.plain_style(|binder| binder.over_value(check, &value))?;
     let parameters = binder.params.len() as u32;
     let parameter = |expr: &Expr| matches!(expr, Expr::Param(index, _) if *index < parameters);
     if walk::any(&bound, &parameter) {
@@ -110,6 +110,7 @@ fn check_text(check: &ast::Expr, ty: Type, binder: &mut Binder<'_>) -> Result<St
         let message = "cannot use subquery in check constraint";
         return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
     }
+    binder.check_style(&bound, "a check constraint")?;
     Ok(capital(&super::shown::kept(
         &super::shown::text(check),
         binder,

@@ -59,9 +59,7 @@ fn bound(
         PolicyWords::Enable(on) => PolicyChange::Enable(*on),
         PolicyWords::Force(on) => PolicyChange::Force(*on),
         PolicyWords::Triggers(on) => {
-            let of_keys =
-                |table: &Table| !(table.foreign_keys.is_empty() && table.referenced_by.is_empty());
-            if table.is_some_and(of_keys) {
+            if table.is_some_and(Table::has_keys) {
                 // The triggers of foreign keys are PostgreSQL's own.
                 let denied = "permission denied: \"RI_ConstraintTrigger\" is a system trigger";
                 binder.need_for_change(|binder| binder.need_superuser(denied));

@@ -275,7 +275,7 @@ impl Actions<'_, '_, '_> {
         }
         let keys = self.keys_to_look_at(&table)?;
         let named = keys.iter();
-        let named = named.map(|(child, key)| (child.name.clone(), key.name.clone()));
+        let named = named.map(|(child, key)| (child.name.clone(), key.clone()));
         let shown = shown(&table, &target);
         for check in &table.checks {
             let read = table.columns_of_check(check);

@@ -15,6 +15,7 @@ use bind::{Kept, unsupported};
 use catalog::{Check, Column, ColumnState, Command, ForeignKey, Table, TableAction, Validity};
 use catalog::{quoted, renamed_column, retyped, retyped_key};
 use expr::resolve::{self, Context};
+use expr::zoned;
 use parse::OperatorClass;
 use sqlparser::ast;
 use std::sync::Arc;
@@ -168,17 +169,13 @@ impl Actions<'_, '_, '_> {
                 format!("default for column \"{name}\" cannot be cast automatically to type {to}");
             return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
         }
-        let zone = match &*self.binder.zone {
-            "" => "UTC",
-            zone => zone,
-        };
         Ok(Column {
             not_null: column.not_null,
             generated: Some(super::shown::kept(&super::shown::text(using), self.binder)),
             hidden: true,
             state: ColumnState::Filling,
             shown_at: Some(table.shown_at(at)),
-            zone: Some(zone.into()),
+            zone: Some(zoned::written_out(&self.binder.zone)),
             ..Column::new(&retyped(name), ty)
         })
     }

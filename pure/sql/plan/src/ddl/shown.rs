@@ -21,14 +21,34 @@ pub(super) fn text(mut expression: &ast::Expr) -> String {
     small_types(&expression.to_string())
 }
 
+/// As [`check_text`] for a condition that is new.
+pub(super) fn new_check_text(
+    table: &Table,
+    check: &ast::Expr,
+    binder: &mut Binder<'_>,
+) -> Result<String, SqlError> {
+    let bound = check_bound(table, check, binder)?;
+    binder.check_style(&bound, "a check constraint")?;
+    Ok(kept(&text(check), binder))
+}
+
 /// Checks that a condition binds over the table, and gives its text for the catalog.
 pub(super) fn check_text(
     table: &Table,
     check: &ast::Expr,
     binder: &mut Binder<'_>,
 ) -> Result<String, SqlError> {
+    check_bound(table, check, binder)?;
+    Ok(kept(&text(check), binder))
+}
+
+fn check_bound(
+    table: &Table,
+    check: &ast::Expr,
+    binder: &mut Binder<'_>,
+) -> Result<Expr, SqlError> {
     let outer = binder.set_scope(scope_of(&Arc::new(table.clone())));
-    let bound = binder.condition(check, "CHECK");
+    let bound = binder.plain_style(|binder| binder.condition(check, "CHECK"));
     binder.set_scope(outer);
     let bound = bound?;
     let version = |node: &Expr| matches!(node, Expr::Call(Func::RowVersion, ..));
@@ -47,7 +67,7 @@ pub(super) fn check_text(
         let message = "cannot use subquery or session functions in check constraint";
         return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
     }
-    Ok(kept(&text(check), binder))
+    Ok(bound)
 }
 
 /// Writes what follows `::` in small letters, outside of quotes.

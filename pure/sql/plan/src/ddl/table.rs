@@ -198,7 +198,7 @@ fn add_checks(
     binder: &mut Binder<'_>,
 ) -> Result<(), SqlError> {
     for (name, check) in checks {
-        let expression = super::shown::check_text(table, &check, binder)?;
+        let expression = super::shown::new_check_text(table, &check, binder)?;
         table.checks.push(Check {
             name,
             expression,
@@ -731,6 +731,12 @@ fn parent_of(table: &Table, schema: Option<&str>, name: &str, binder: &Binder<'_
     }
 }
 
+/// Whether a foreign key of a table refers to the table itself.
+pub(super) fn refers_to_itself(table: &Table, key: &Foreign, binder: &Binder<'_>) -> bool {
+    let (schema, name) = object_name(&key.parent);
+    parent_of(table, schema.as_deref(), &name, binder) == table.name
+}
+
 /// The catalog's form of a foreign key of `table`.
 pub(super) fn foreign_key(
     table: &Table,
@@ -785,5 +791,7 @@ pub(super) fn foreign_key(
         match_full: key.match_full,
         validity: Validity::Valid,
         deferral: key.deferral,
+        child_off: false,
+        parent_off: false,
     })
 }

@@ -119,12 +119,14 @@ impl Planner<'_, '_> {
         }
         let mut checks = self.domain_checks(table, "")?;
         for check in &table.checks {
-            checks.push((check.name.clone(), self.check(table, &check.expression)?));
+            let name = catalog::without_mark(&check.name);
+            checks.push((name, self.check(table, &check.expression)?));
         }
         let generated = self.generated(table)?;
         let cx = self.binder.cx;
-        let checks_keys = cx.viewer.checks_keys && cx.database.checks_keys(table.id);
-        let keys = table.foreign_keys.iter().filter(|_| checks_keys);
+        let checks_keys = cx.viewer.checks_keys;
+        let keys = table.foreign_keys.iter();
+        let keys = keys.filter(|key| checks_keys && !key.child_off);
         let parents = keys
             .map(|key| self.parent(key))
             .collect::<Result<Vec<_>, _>>()?;
@@ -134,6 +136,9 @@ impl Planner<'_, '_> {
                 let child = self.binder.table_of(child)?;
                 let key = child.foreign_keys.iter().find(|key| key.name == *name);
                 let key = key.expect("both tables know the foreign key").clone();
+                if key.parent_off {
+                    continue;
+                }
                 let writer = match names.iter().position(|known| known.id == child.id) {
                     Some(number) => number,
                     None => {
@@ -208,9 +213,9 @@ impl Planner<'_, '_> {
     pub(super) fn check(&mut self, table: &Arc<Table>, text: &str) -> Result<Expr, SqlError> {
         let ast = parse::expression(text)?;
         let outer = self.binder.set_scope(bind::scope_of(table));
+        let over = |binder: &mut Binder<'_>| binder.condition(&ast, "CHECK");
         let binder = &mut self.binder;
-        let bound =
-            binder.without_needs(|binder| binder.kept(|binder| binder.condition(&ast, "CHECK")));
+        let bound = binder.without_needs(|binder| binder.kept(|binder| binder.of_rows(over)));
         self.binder.set_scope(outer);
         let condition = if_filled(table, bound?);
         self.settled_expr(condition)
