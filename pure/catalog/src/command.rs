@@ -117,8 +117,8 @@ pub enum Command {
     /// Without a key the last of `columns` is the row number, and `drops` may name a column that
     /// goes with the key. `cascade`: what needs a key or column that goes, goes along. A column
     /// with other values is named by [`crate::retyped()`]; `looked_at` are the foreign keys of such
-    /// columns, on either side, as they were when rows were looked at for those that were valid, each
-    /// with the table that has it. A column that is being filled is ready with the key.
+    /// columns, on either side, as they were when rows were looked at for those that were valid,
+    /// each with the table that has it. A column that is being filled is ready with the key.
     SetPrimaryKey {
         database: String,
         table: String,
