@@ -34,6 +34,8 @@ pub(super) struct Settings {
     pub(super) knobs: Knobs,
     /// Time zone and style of intervals, as plans have them ([`zoned::of_settings`]).
     zone_name: Box<str>,
+    /// How intervals are written.
+    style: SpanStyle,
 }
 
 #[derive(Clone)]
@@ -199,7 +201,7 @@ impl Settings {
 
     /// How intervals are written.
     pub(super) fn style(&self) -> SpanStyle {
-        zoned::style_of(&self.zone_name)
+        self.style
     }
 
     /// Reads the values that the session uses.
@@ -208,6 +210,7 @@ impl Settings {
         let value = |name| value_in(&self.current, name);
         let zone = zoned::of_settings(value("timezone"), value("intervalstyle"));
         if *self.zone_name != *zone {
+            self.style = zoned::style_of(&zone);
             self.zone_name = zone.into();
         }
     }

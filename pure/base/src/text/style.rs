@@ -50,8 +50,7 @@ impl SpanStyle {
 
     /// Whether a text of the type may be another value than in the style `postgres`.
     pub fn reads(self, ty: Type) -> bool {
-        let ty = ty.element().unwrap_or(ty);
-        self == SpanStyle::Sql && matches!(ty, Type::Interval(_))
+        self == SpanStyle::Sql && matches!(ty.element().unwrap_or(ty), Type::Interval(_))
     }
 
     /// As [`super::parse`], for types of [`SpanStyle::reads`].
