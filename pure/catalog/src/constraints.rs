@@ -305,6 +305,11 @@ pub fn check_reference(constraint: &str, own: &Column, other: &Column) -> Result
     if family(own.ty) == family(other.ty) {
         return Ok(());
     }
+    Err(cannot_refer(constraint, own, other))
+}
+
+/// 42804: a column cannot refer to another one.
+pub fn cannot_refer(constraint: &str, own: &Column, other: &Column) -> SqlError {
     let message = format!("foreign key constraint \"{constraint}\" cannot be implemented");
     let detail = format!(
         "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
@@ -313,7 +318,7 @@ pub fn check_reference(constraint: &str, own: &Column, other: &Column) -> Result
         own.ty.base_name(),
         other.ty.base_name()
     );
-    Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message).detail(detail))
+    SqlError::new(SqlState::DATATYPE_MISMATCH, message).detail(detail)
 }
 
 /// A representative of the types whose equal values have equal keys.

@@ -48,7 +48,7 @@ pub use closing::{ChangeId, Closing, Stage};
 pub use command::{Applied, CatalogError, Command};
 pub use comments::Subject;
 pub use composite::{Attribute, AttributeChange};
-pub use constraints::check_reference;
+pub use constraints::{cannot_refer, check_reference};
 pub use desc::*;
 pub use domains::{DOMAINS, Domain, DomainChange, DomainCheck};
 pub use encoded::EncodedTables;

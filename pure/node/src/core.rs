@@ -6,6 +6,7 @@ use crate::config::ShardConfig;
 use crate::input::Memory;
 use crate::message::Message;
 use crate::oldest::Readers;
+use crate::pace::Presence;
 use crate::parcel::Durability;
 use crate::port::TxnShared;
 use crate::sampling::Sampling;
@@ -104,8 +105,7 @@ impl JournalPort for NodeJournal {
 pub(crate) struct Core {
     pub(crate) config: ShardConfig,
     pub(crate) now: Time,
-    /// When a client last sent a statement to this shard.
-    pub(crate) heard: Time,
+    pub(crate) presence: Presence,
     pub(crate) clock: Clock,
     /// Home shard of each slot: from the configuration, then from the catalog.
     pub(crate) placement: Placement,
@@ -156,7 +156,7 @@ impl Core {
         let placement = Placement::new(config.nodes.len() as u16, config.shards_per_node);
         let mut core = Core {
             now: Time(0),
-            heard: Time(0),
+            presence: Presence::default(),
             clock: Clock::new(shard, clock_floor),
             placement,
             durable: journal.durable(),

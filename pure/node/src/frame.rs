@@ -17,7 +17,7 @@ use std::sync::Arc;
 use txn::{Program, ProtocolMessage, RowProgram};
 
 /// Version of the protocol between nodes.
-pub const PEER_VERSION: u32 = 23;
+pub const PEER_VERSION: u32 = 24;
 const MAGIC: u32 = 0x5452_4c53;
 const HEADER_BYTES: usize = 8;
 

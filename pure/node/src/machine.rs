@@ -401,6 +401,8 @@ impl Shard {
             WireMessage::Together(message) => self.on_together(from, message),
             WireMessage::Quiesce { version, tables } => self.on_quiesce(version, tables),
             WireMessage::Quiesced { version } => self.on_quiesced(from, version),
+            WireMessage::ClientsAsked => self.core.borrow_mut().on_clients_asked(from),
+            WireMessage::ClientsHeard => self.core.borrow_mut().on_clients_heard(),
             WireMessage::LocksAsked { number, lock } => self.on_locks_asked(number, lock),
             WireMessage::InLocksWay { number, sessions } => self.on_in_way(from, number, sessions),
             WireMessage::InTheWay(named) => self.txns.give_way(named),

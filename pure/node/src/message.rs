@@ -121,6 +121,11 @@ pub enum WireMessage {
     Parcel(Parcel),
     /// Advisory locks and notifications.
     Together(Together),
+    /// From node 1's first shard, which works over rows: has the receiver heard clients of late? If
+    /// so, it answers `ClientsHeard`.
+    ClientsAsked,
+    /// Answer to `ClientsAsked`.
+    ClientsHeard,
     /// From node 1's first shard to all: a session wants to lock tables. `InLocksWay` answers, and
     /// again whenever the answer changes.
     LocksAsked {
@@ -255,6 +260,8 @@ impl WireMessage {
             WireMessage::Quiesced { .. } => "quiesced",
             WireMessage::Parcel(_) => "parcel",
             WireMessage::Together(_) => "together",
+            WireMessage::ClientsAsked => "clients_asked",
+            WireMessage::ClientsHeard => "clients_heard",
             WireMessage::LocksAsked { .. } => "locks_asked",
             WireMessage::InLocksWay { .. } => "in_locks_way",
         }

@@ -84,6 +84,8 @@ pub(crate) struct StatementPort {
     pub(crate) spent: Cell<bool>,
     /// Number of times that the statement has started again at a later snapshot.
     pub(crate) restarts: Cell<u32>,
+    /// Whether a batch of the node's own work locks its table instead of each row by itself.
+    pub(crate) locks_table: Cell<bool>,
     pub(crate) memory: Memory,
     pub(crate) effects: RefCell<Option<Box<SessionEffects>>>,
 }
@@ -133,6 +135,7 @@ impl StatementPort {
             first_op: Cell::new(None),
             spent: Cell::new(false),
             restarts: Cell::new(0),
+            locks_table: Cell::new(false),
             memory: Memory::default(),
             effects: RefCell::default(),
         }
@@ -386,15 +389,15 @@ impl exec::Port for StatementPort {
     }
 
     fn read_batch(&self, mode: LockMode) -> Read {
-        match self.autocommit && self.txn.protocol != ProtocolKind::Leap {
-            true => self.lock_rows(mode),
-            false => self.read_locking(mode),
+        match self.locks_table.get() {
+            true => self.read_locking(mode),
+            false => self.lock_rows(mode),
         }
     }
 
     fn batch_rows(&self) -> u32 {
-        match self.txn.protocol.moves_rows() {
-            // A batch locks the whole table (`read_batch`), so the fewer the better.
+        match self.locks_table.get() {
+            // The fewer the better.
             true => Pace::ALONE.rows,
             false => Pace::of(&self.txn.core.borrow()).rows,
         }

@@ -197,7 +197,7 @@ impl Txns {
     fn hear(&mut self, handle: TxnHandle) {
         if let Some(txn) = self.by_handle.get_mut(&handle) {
             let mut core = self.core.borrow_mut();
-            core.heard = core.now;
+            core.presence.here = core.now;
             txn.heard = core.now;
         }
     }

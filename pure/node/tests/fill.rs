@@ -1,6 +1,8 @@
 //! A schema change works over existing rows while clients run blocks (rule R21).
 
-use base::{Position, SqlState};
+mod several_nodes;
+
+use base::{NodeId, Position, ShardId, SqlState};
 use catalog::ProtocolKind;
 use node::Input;
 use one_shard::{Outcome, World};
@@ -103,7 +105,7 @@ fn a_block_waits_for_a_batch_of_a_schema_change() {
     for (protocol, change) in beds() {
         let mut steps = 0;
         loop {
-            let mut bed = Bed::new(protocol, if protocol.moves_rows() { 3_000 } else { 300 });
+            let mut bed = Bed::new(protocol, 300);
             bed.say(CHANGER, change);
             // A batch, or the rest behind it.
             (0..steps).for_each(|_| bed.step(500));
@@ -126,8 +128,7 @@ fn a_block_waits_for_a_batch_of_a_schema_change() {
 #[test]
 fn clients_wait_for_the_rows_of_one_batch_only() {
     const ROWS: u32 = 16_000;
-    let protocol = ProtocolKind::TwoPhase;
-    for change in CHANGES {
+    for (protocol, change) in beds() {
         let mut bed = Bed::new(protocol, ROWS);
         bed.say(CHANGER, change);
         let (mut sent, mut waited) = (0, 0);
@@ -145,6 +146,42 @@ fn clients_wait_for_the_rows_of_one_batch_only() {
         assert!(
             waited * 4 < sent,
             "{protocol:?}: {waited} of {sent} updates waited for {change}"
+        );
+    }
+}
+
+#[test]
+fn a_change_rests_beside_clients_of_other_nodes() {
+    const ROWS: u64 = 3_000;
+    for protocol in PROTOCOLS {
+        let took_us = [false, true].map(|beside| {
+            let mut world = several_nodes::World::new(7, 3, protocol);
+            let [changer, client] = [1, 3].map(|node| ShardId::new(NodeId(node), 1));
+            for (shard, sql) in [
+                (changer, "CREATE TABLE t (id int PRIMARY KEY, v int)".to_owned()),
+                (client, format!("INSERT INTO t SELECT g, g FROM generate_series(1, {ROWS}) g")),
+            ] {
+                world.connect_client(shard);
+                assert_eq!(world.run(shard, &sql), several_nodes::Told::Done, "{sql}");
+            }
+            // Nobody is heard any more.
+            world.go_on(200_000);
+            let began = world.now;
+            world.ask_anew(changer, "CREATE INDEX i ON t (v)");
+            while world.told(changer).is_none() {
+                match beside {
+                    true => drop(world.run(client, "SELECT v FROM t WHERE id = 7")),
+                    false => world.step(),
+                }
+            }
+            assert_eq!(world.told(changer), Some(several_nodes::Told::Done));
+            world.now.since(began)
+        });
+        let [idle, beside] = took_us;
+        let rests_us = ROWS / 64 * 1_000;
+        assert!(
+            beside > rests_us && idle < rests_us,
+            "{protocol:?}: {took_us:?} us, without and beside a client"
         );
     }
 }

@@ -8,13 +8,15 @@
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "the seeds are a file that the environment has rewritten; each core has a process"
+    reason = "the seeds are a file that the environment has rewritten; each bug has a process"
 )]
 
 use base::{Planted, plant};
 use sim::planted::{Found, format, parse};
 use sim::{Plan, Verdict};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Seeds that are tried, the recorded one first.
 const TRIES: u64 = 400;
@@ -47,48 +49,66 @@ fn seen_after(found: &Found) -> Option<u64> {
     })
 }
 
-/// Set in the processes that the test starts, as `PART/PARTS/FILE`: which bugs are theirs, and
-/// where the answer goes.
-const PART: &str = "PLANTED_PART";
+/// Set in the processes that the test starts, as `NUMBER/FILE`: which bug is theirs, and where the
+/// answer goes.
+const JOB: &str = "PLANTED_JOB";
 
-/// Judges the bugs of one part. What is wrong begins with `!`; the other lines are bugs as seen.
-fn judge(all: &[Found], part: usize, parts: usize) -> String {
-    let mut wrong = String::new();
-    let mut seen = Vec::new();
-    for found in all.iter().skip(part).step_by(parts) {
-        match seen_after(found) {
-            Some(tries) => seen.push(Found {
-                seed: found.seed + tries,
-                ..*found
-            }),
-            None => wrong += &format!("!{}: not seen in {TRIES} seeds\n", found.bug.name()),
-        }
-        if let Some(text) = failure(None, &found.plan()) {
-            wrong += &format!("!{} {}: {text:?}\n", found.workload, found.seed);
-        }
+/// Judges one bug. What is wrong begins with `!`; the other lines are the bug as seen.
+fn judge(found: &Found) -> String {
+    let mut answer = match seen_after(found) {
+        Some(tries) => format(&[Found {
+            seed: found.seed + tries,
+            ..*found
+        }]),
+        None => format!("!{}: not seen in {TRIES} seeds\n", found.bug.name()),
+    };
+    if let Some(text) = failure(None, &found.plan()) {
+        answer += &format!("!{} {}: {text:?}\n", found.workload, found.seed);
     }
-    format(&seen) + &wrong
+    answer
 }
 
-/// Starts a process that runs this test for one part, and writes its answer into a file.
-fn start(part: usize, parts: usize) -> (std::process::Child, std::path::PathBuf) {
-    let answer = std::env::temp_dir().join(format!("planted-{}-{part}", std::process::id()));
+/// Runs this test for one bug, in a process of its own: the switch is the process's.
+fn judge_elsewhere(number: usize) -> String {
+    let answer = std::env::temp_dir().join(format!("planted-{}-{number}", std::process::id()));
     let mut command = std::process::Command::new(std::env::current_exe().expect("this program"));
-    command.env(PART, format!("{part}/{parts}/{}", answer.display()));
-    let child = command.stdout(std::process::Stdio::null()).spawn();
-    (child.expect("this program starts"), answer)
+    command.env(JOB, format!("{number}/{}", answer.display()));
+    let child = command.stdout(std::process::Stdio::null()).status();
+    assert!(child.expect("this program starts").success());
+    let text = std::fs::read_to_string(&answer).expect("the answer");
+    std::fs::remove_file(&answer).expect("the file was there");
+    text
 }
 
-// The switch is the process's, so each core has a process of its own.
+/// Judges all bugs, as many at a time as there are cores. The answers are in the order of the bugs.
+fn judge_all(count: usize) -> Vec<String> {
+    let next = AtomicUsize::new(0);
+    let answers = Mutex::new(vec![String::new(); count]);
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= count {
+                        return;
+                    }
+                    let answer = judge_elsewhere(number);
+                    answers.lock().expect("nobody has panicked")[number] = answer;
+                }
+            });
+        }
+    });
+    answers.into_inner().expect("nobody has panicked")
+}
+
 #[test]
 fn each_bug_is_seen_and_nothing_without_it() {
     let all = parse(include_str!("../planted.txt")).expect("the file is well formed");
-    if let Ok(text) = std::env::var(PART) {
-        let mut words = text.splitn(3, '/');
-        let mut number = || words.next().and_then(|word| word.parse().ok());
-        let (part, parts) = (number().expect("PART"), number().expect("PARTS"));
-        let answer = words.next().expect("a path");
-        std::fs::write(answer, judge(&all, part, parts)).expect("a writable file");
+    if let Ok(text) = std::env::var(JOB) {
+        let (number, answer) = text.split_once('/').expect("NUMBER/FILE");
+        let number: usize = number.parse().expect("NUMBER");
+        std::fs::write(answer, judge(&all[number])).expect("a writable file");
         return;
     }
     let mut wrong = Vec::new();
@@ -99,18 +119,11 @@ fn each_bug_is_seen_and_nothing_without_it() {
             wrong.push(format!("{}: no seed is recorded", bug.name()));
         }
     }
-    let parts = std::thread::available_parallelism().map_or(2, usize::from);
-    let started: Vec<_> = (0..parts).map(|part| start(part, parts)).collect();
-    let mut seen = Vec::new();
-    for (mut child, answer) in started {
-        assert!(child.wait().expect("a child").success());
-        let text = std::fs::read_to_string(&answer).expect("the answer of a part");
-        std::fs::remove_file(&answer).expect("the file was there");
-        let (bad, good): (Vec<&str>, Vec<&str>) =
-            text.lines().partition(|line| line.starts_with('!'));
-        wrong.extend(bad.into_iter().map(str::to_owned));
-        seen.extend(parse(&good.join("\n")).expect("bugs as seen"));
-    }
+    let answers = judge_all(all.len()).concat();
+    let (bad, good): (Vec<&str>, Vec<&str>) =
+        answers.lines().partition(|line| line.starts_with('!'));
+    wrong.extend(bad.into_iter().map(str::to_owned));
+    let seen = parse(&good.join("\n")).expect("bugs as seen");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(seen.len(), all.len());
     if std::env::var_os("UPDATE").is_some() {

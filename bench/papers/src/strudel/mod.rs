@@ -28,7 +28,7 @@ mod updates;
 use crate::repetition::{Experiment, Paper, cluster_figure, model_figure};
 
 pub(super) const HELP: &str = "Examples:
-  trellis paper strudel                  everything; about an hour on two idle cores
+  trellis paper strudel                  everything; about an hour and a half on two idle cores
   trellis paper strudel --quick          the same with one short run of each setting
   trellis paper strudel --model-only     only what is counted: tables 1 and 2
   trellis paper strudel --figure 10      one (9, 10, 11, back-off, 12, 13, elasticity, bulk,

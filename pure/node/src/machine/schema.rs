@@ -250,7 +250,11 @@ impl Shard {
                 let database = database.expect("a change holds its database").clone();
                 let next = self.fill_next.clone();
                 let protocol = database.protocol;
+                self.core.borrow_mut().ask_for_clients();
                 let handle = self.txns.spawn(database, protocol, place, move |port| {
+                    // Snapshots of rows that clients move may always miss a version.
+                    let locks_table = protocol.moves_rows() && !place.gives_way();
+                    port.locks_table.set(locks_table);
                     crate::fill::batch(port, *work, position, next)
                 });
                 self.ddl.filling(handle);

@@ -30,6 +30,11 @@ impl Place {
         attempt: 1,
         lock_timeout_us: 0,
     };
+
+    /// Whether it gives way to clients.
+    pub(crate) fn gives_way(self) -> bool {
+        self.priority_ts == Some(Ts::MAX)
+    }
 }
 
 /// How often a batch of a schema change has been tried.

@@ -33,7 +33,7 @@ pub struct Host {
 
 pub struct World {
     pub prng: Prng,
-    now: Time,
+    pub now: Time,
     nodes: BTreeMap<NodeId, Node>,
     pub hosts: BTreeMap<ShardId, Host>,
     queues: BTreeMap<(ShardId, ShardId), VecDeque<Outgoing<Message>>>,

@@ -62,8 +62,7 @@ pub trait Port {
     /// How FOR UPDATE/SHARE, UPDATE and DELETE read.
     fn read_locking(&self, mode: LockMode) -> Read;
     /// How the node's own work on many rows reads, one batch after the other: each row is locked by
-    /// itself. In a block of a client, and under leap (whose snapshots of several nodes may have to
-    /// be raised, which such work cannot do), as [`Port::read_locking`].
+    /// itself, or else as [`Port::read_locking`].
     fn read_batch(&self, mode: LockMode) -> Read {
         self.read_locking(mode)
     }

@@ -312,6 +312,8 @@ pub fn frames() -> Vec<Vec<u8>> {
             tables: vec![base::TableId(16384)],
         },
         WireMessage::Quiesced { version: 301 },
+        WireMessage::ClientsAsked,
+        WireMessage::ClientsHeard,
         WireMessage::LocksAsked {
             number: 1 << 62,
             lock: None,

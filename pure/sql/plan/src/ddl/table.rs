@@ -676,18 +676,10 @@ fn action(action: Option<ReferentialAction>) -> Result<Action, SqlError> {
 /// # Errors
 /// 42804 for a column that cannot refer to the other one.
 pub(super) fn check_refers(constraint: &str, own: &Column, other: &Column) -> Result<(), SqlError> {
-    if can_refer(own.ty, other.ty) {
-        return Ok(());
+    match can_refer(own.ty, other.ty) {
+        true => Ok(()),
+        false => Err(catalog::cannot_refer(constraint, own, other)),
     }
-    let message = format!("foreign key constraint \"{constraint}\" cannot be implemented");
-    let detail = format!(
-        "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
-        own.name,
-        other.name,
-        own.ty.base_name(),
-        other.ty.base_name()
-    );
-    Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message).detail(detail))
 }
 
 /// Whether a column of type `own` can refer to one of type `other`: both compare as one family of
