@@ -10,7 +10,7 @@ use crate::snapshot::Held;
 use base::{Planted, RowBatch, ShardId, Slot, SqlError, SqlState, Time, Ts, is_planted};
 use bind::PlanCx;
 use bind::rel::Signal;
-use catalog::{Catalog, Database, ProtocolKind, Sequence};
+use catalog::{Catalog, Database, Sequence};
 use exec::deferred::Deferred;
 use exec::objects::Descriptors;
 use exec::port::{OpAnswer, SequenceAsk, Started};

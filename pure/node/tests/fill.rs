@@ -158,8 +158,14 @@ fn a_change_rests_beside_clients_of_other_nodes() {
             let mut world = several_nodes::World::new(7, 3, protocol);
             let [changer, client] = [1, 3].map(|node| ShardId::new(NodeId(node), 1));
             for (shard, sql) in [
-                (changer, "CREATE TABLE t (id int PRIMARY KEY, v int)".to_owned()),
-                (client, format!("INSERT INTO t SELECT g, g FROM generate_series(1, {ROWS}) g")),
+                (
+                    changer,
+                    "CREATE TABLE t (id int PRIMARY KEY, v int)".to_owned(),
+                ),
+                (
+                    client,
+                    format!("INSERT INTO t SELECT g, g FROM generate_series(1, {ROWS}) g"),
+                ),
             ] {
                 world.connect_client(shard);
                 assert_eq!(world.run(shard, &sql), several_nodes::Told::Done, "{sql}");

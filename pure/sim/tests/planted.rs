@@ -19,14 +19,16 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Seeds that are tried, the recorded one first.
-const TRIES: u64 = 400;
+const TRIES: u64 = 100;
 
-/// Bugs that some thousand runs have not met. The schedules of `formula/tests/planted.rs` and of
-/// `leap/src/tests/rules.rs` see them.
-const OF_SCHEDULES: [Planted; 3] = [
+/// Bugs that hundreds of runs have not met, or some thousand. Schedules see them:
+/// `formula/tests/planted.rs`, `leap/src/tests/rules.rs`, `two_phase/src/tests/planted.rs`.
+const OF_SCHEDULES: [Planted; 5] = [
+    Planted::EarlyReadersForget,
     Planted::FormulaReadersUnasked,
     Planted::FormulaTopsIgnored,
     Planted::LeapCopiesForgotten,
+    Planted::ReaderFreedAtVote,
 ];
 
 /// How the run fails, if it does; a failed assertion of the product is a failure.

@@ -6,6 +6,7 @@ mod called_off;
 mod costs;
 mod golden;
 mod local;
+mod planted;
 mod random;
 mod recent;
 mod world;
