@@ -1,16 +1,18 @@
 //! `cargo xtask ci`: everything that CI runs, step by step, with the time each step took.
 //!
-//! All steps run even after one has failed, so one run tells everything that is wrong. The last
-//! line counts what was checked: `ci: N passed, N failed`.
+//! All steps run even after one has failed, so one run tells everything that is wrong. Some run two
+//! at a time, each as `cargo xtask ci --alone STEP`. The last line counts what was checked:
+//! `ci: N passed, N failed`.
 
 use crate::{
     clients, compare, differ, faults, install, instructions, isolation, memory, package, repo,
     shell, simulate, speed, tidy,
 };
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// The command by which a reader of the README runs the tests.
@@ -42,31 +44,59 @@ const STEPS: &[Step] = &[
     ("clients", clients::run_all),
     ("slt", clients::run_slt),
     ("differ", differ::run_share),
-    ("faults", faults::run_all),
     ("isolation", isolation::run_all),
+    ("faults", faults::run_all),
     ("compare", compare::smoke),
 ];
 
+/// Steps that run two at a time, in their order: they build next to nothing, and what they judge is
+/// counted, or has limits far from what is usual.
+const PAIRED: [&str; 9] = [
+    "instructions",
+    "memory",
+    "package",
+    "demo",
+    "sim",
+    "clients",
+    "slt",
+    "differ",
+    "isolation",
+];
+
+/// What `--alone` prints before the number of checks that passed.
+const ALONE_PASSED: &str = "checks that passed:";
+
+/// How a step has ended: its name, whether it passed, and how long it took.
+type Ended = (&'static str, Result<usize>, Duration);
+
 /// Runs the command: all steps, or those named by `--only`.
 pub(crate) fn main(args: &[String]) -> Result<()> {
+    if let [flag, name] = args
+        && flag == "--alone"
+    {
+        return alone(name);
+    }
     let steps = select(args)?;
     let slowness = speed::slowness()?;
     println!("this machine takes {slowness:.2} times the time of the one that limits are for");
     let start = Instant::now();
     let mut passed = 0;
     let mut table = Vec::new();
-    for (name, step) in &steps {
-        println!("== {name}");
-        let begin = Instant::now();
-        let result = step();
-        let time = begin.elapsed();
-        match &result {
-            Ok(checks) => passed += checks,
-            Err(error) => println!("{error:#}"),
+    let is_paired = |(name, _): &Step| PAIRED.contains(name);
+    for group in steps.chunk_by(|a, b| is_paired(a) && is_paired(b)) {
+        let ended = match group {
+            [(name, step)] => {
+                println!("== {name}");
+                let begin = Instant::now();
+                let result = step();
+                vec![tell((*name, result, begin.elapsed()))]
+            }
+            _ => in_pairs(group),
+        };
+        for (name, result, time) in ended {
+            passed += result.as_ref().unwrap_or(&0);
+            table.push((name, result.is_ok(), time));
         }
-        let word = if result.is_ok() { "passed" } else { "FAILED" };
-        println!("== {name}: {word} after {:.1} s", time.as_secs_f64());
-        table.push((*name, result.is_ok(), time));
     }
     println!();
     for (name, good, time) in &table {
@@ -93,6 +123,82 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// Prints how a step has ended.
+fn tell(ended: Ended) -> Ended {
+    let (name, result, time) = &ended;
+    if let Err(error) = result {
+        println!("{error:#}");
+    }
+    let word = if result.is_ok() { "passed" } else { "FAILED" };
+    println!("== {name}: {word} after {:.1} s", time.as_secs_f64());
+    ended
+}
+
+/// One step, whose result is the last line of the output: see [`in_pairs`].
+fn alone(name: &str) -> Result<()> {
+    let (_, step) = step_of(name)?;
+    println!("{ALONE_PASSED} {}", step()?);
+    Ok(())
+}
+
+/// Runs steps two at a time. What one prints is shown when it has ended.
+fn in_pairs(steps: &[Step]) -> Vec<Ended> {
+    let queue = Mutex::new(steps.iter());
+    let ended = Mutex::new(Vec::new());
+    let next = || queue.lock().expect("nobody panics").next();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some((name, _)) = next() {
+                    let begin = Instant::now();
+                    let result = in_process(name);
+                    let mut ended = ended.lock().expect("nobody panics");
+                    println!("== {name}");
+                    let result = result.and_then(|(text, checks)| {
+                        print!("{text}");
+                        checks.with_context(|| format!("{name} failed"))
+                    });
+                    ended.push(tell((*name, result, begin.elapsed())));
+                }
+            });
+        }
+    });
+    ended.into_inner().expect("nobody panics")
+}
+
+/// Runs a step in a process of its own. Answers what it printed, and the number of checks that
+/// passed unless it failed.
+fn in_process(name: &str) -> Result<(String, Option<usize>)> {
+    let log = repo::cache_dir()?.join(format!("step-{name}.log"));
+    let file = std::fs::File::create(&log).context("cannot create a log")?;
+    let program = std::env::current_exe().context("this program has no path")?;
+    let status = Command::new(program)
+        .args(["ci", "--alone", name])
+        .stdin(Stdio::null())
+        .stdout(file.try_clone()?)
+        .stderr(file)
+        .status()
+        .context("cannot start this program")?;
+    let text = String::from_utf8_lossy(&std::fs::read(&log)?).into_owned();
+    let last = text.lines().next_back().unwrap_or_default();
+    let checks = last.strip_prefix(ALONE_PASSED).map(str::trim);
+    let checks = checks.and_then(|checks| checks.parse().ok());
+    Ok((text, checks.filter(|_| status.success())))
+}
+
+/// # Errors
+/// No step has this name.
+fn step_of(name: &str) -> Result<Step> {
+    let step = STEPS.iter().find(|(known, _)| *known == name);
+    let names = || STEPS.iter().map(|(name, _)| *name).collect::<Vec<_>>();
+    step.copied().with_context(|| {
+        format!(
+            "no step is called {name}; the steps are {}",
+            names().join(", ")
+        )
+    })
+}
+
 fn select(args: &[String]) -> Result<Vec<Step>> {
     if args.is_empty() {
         return Ok(STEPS.to_vec());
@@ -107,12 +213,8 @@ fn select(args: &[String]) -> Result<Vec<Step>> {
                 .as_str(),
         );
     }
-    let names: Vec<&str> = STEPS.iter().map(|(name, _)| *name).collect();
-    if let Some(unknown) = wanted.iter().find(|name| !names.contains(name)) {
-        bail!(
-            "no step is called {unknown}; the steps are {}",
-            names.join(", ")
-        );
+    for name in &wanted {
+        step_of(name)?;
     }
     Ok(STEPS
         .iter()
@@ -316,6 +418,15 @@ mod tests {
         listed.sort_unstable();
         steps.sort_unstable();
         assert_eq!(listed, steps);
+    }
+
+    #[test]
+    fn steps_in_pairs_stand_together() {
+        let is_paired = |(name, _): &Step| PAIRED.contains(name);
+        let groups = STEPS.chunk_by(|a, b| is_paired(a) && is_paired(b));
+        let longest = groups.max_by_key(|group| group.len()).unwrap();
+        let names: Vec<&str> = longest.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, PAIRED);
     }
 
     #[test]

@@ -83,6 +83,20 @@ fn start_exact(plan: Arc<Plan>, params: Params, port: Rc<StatementPort>) -> Runn
     })
 }
 
+/// Draws the snapshot of a batch of the node's own work, which no shard refuses later where the
+/// protocol refuses every snapshot that did not ask for clocks.
+pub(crate) async fn settle_batch(port: &StatementPort) -> Result<(), OpError> {
+    if port.locks_table.get() || !clocks_suffice(port.txn.protocol) {
+        return Ok(());
+    }
+    port.statement_snapshot();
+    match port.held() {
+        Some(held) if !held.exact => port.hold(raise_to_clocks(port, held).await?),
+        _ => {}
+    }
+    Ok(())
+}
+
 /// Raises a snapshot to the largest clock of all shards that can be reached. If those are all
 /// shards, the reader misses nothing: a shard that answered a commit before had a clock above it.
 /// Else a protocol whose shards do not note what they told readers checks each row.

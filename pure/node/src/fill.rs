@@ -1,5 +1,6 @@
 //! One batch of a schema change's work over existing rows, as a transaction of the node.
 
+use crate::execute::settle_batch;
 use crate::port::StatementPort;
 use base::Tag;
 use exec::Running;
@@ -16,6 +17,7 @@ pub(crate) fn batch(
     next: Rc<RefCell<Option<FillPosition>>>,
 ) -> Running {
     Box::pin(async move {
+        settle_batch(&port).await?;
         let found = exec::fill::batch(port, &work, position).await?;
         *next.borrow_mut() = found;
         Ok(Tag::Word("FILL"))
