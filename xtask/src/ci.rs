@@ -6,7 +6,7 @@
 
 use crate::{
     clients, compare, differ, faults, install, instructions, isolation, memory, package, repo,
-    shell, simulate, speed, tidy,
+    servers, shell, simulate, speed, tidy,
 };
 use anyhow::{Context, Result, ensure};
 use std::io::{BufRead, BufReader, Write};
@@ -49,11 +49,9 @@ const STEPS: &[Step] = &[
     ("compare", compare::smoke),
 ];
 
-/// Steps that run two at a time, in their order: they build next to nothing, and what they judge is
-/// counted, or has limits far from what is usual.
-const PAIRED: [&str; 9] = [
-    "instructions",
-    "memory",
+/// Steps that run two at a time, in their order: they build next to nothing, and what they judge
+/// does not depend on how fast the machine is.
+const PAIRED: [&str; 7] = [
     "package",
     "demo",
     "sim",
@@ -143,15 +141,20 @@ fn alone(name: &str) -> Result<()> {
 
 /// Runs steps two at a time. What one prints is shown when it has ended.
 fn in_pairs(steps: &[Step]) -> Vec<Ended> {
+    // Two installers would get in each other's way.
+    if let Err(error) = install::postgres() {
+        return vec![tell((steps[0].0, Err(error), Duration::ZERO))];
+    }
     let queue = Mutex::new(steps.iter());
     let ended = Mutex::new(Vec::new());
     let next = || queue.lock().expect("nobody panics").next();
     std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
+        for lane in ["0", "1"] {
+            let (next, ended) = (&next, &ended);
+            scope.spawn(move || {
                 while let Some((name, _)) = next() {
                     let begin = Instant::now();
-                    let result = in_process(name);
+                    let result = in_process(name, lane);
                     let mut ended = ended.lock().expect("nobody panics");
                     println!("== {name}");
                     let result = result.and_then(|(text, checks)| {
@@ -166,14 +169,15 @@ fn in_pairs(steps: &[Step]) -> Vec<Ended> {
     ended.into_inner().expect("nobody panics")
 }
 
-/// Runs a step in a process of its own. Answers what it printed, and the number of checks that
-/// passed unless it failed.
-fn in_process(name: &str) -> Result<(String, Option<usize>)> {
+/// Runs a step in a process of its own, whose servers have the ports of the lane. Answers what it
+/// printed, and the number of checks that passed unless it failed.
+fn in_process(name: &str, lane: &str) -> Result<(String, Option<usize>)> {
     let log = repo::cache_dir()?.join(format!("step-{name}.log"));
     let file = std::fs::File::create(&log).context("cannot create a log")?;
     let program = std::env::current_exe().context("this program has no path")?;
     let status = Command::new(program)
         .args(["ci", "--alone", name])
+        .env(servers::LANE, lane)
         .stdin(Stdio::null())
         .stdout(file.try_clone()?)
         .stderr(file)

@@ -17,7 +17,10 @@ pub(crate) fn batch(
     next: Rc<RefCell<Option<FillPosition>>>,
 ) -> Running {
     Box::pin(async move {
-        settle_batch(&port).await?;
+        // A decision needs one row, and waits for no other node.
+        if !matches!(work, Work::Decide(_)) {
+            settle_batch(&port).await?;
+        }
         let found = exec::fill::batch(port, &work, position).await?;
         *next.borrow_mut() = found;
         Ok(Tag::Word("FILL"))

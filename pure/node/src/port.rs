@@ -84,7 +84,8 @@ pub(crate) struct StatementPort {
     pub(crate) spent: Cell<bool>,
     /// Number of times that the statement has started again at a later snapshot.
     pub(crate) restarts: Cell<u32>,
-    /// Whether a batch of the node's own work locks its table instead of each row by itself.
+    /// Whether work over existing rows locks its table instead of each row by itself: that of a
+    /// client's block, which keeps its locks, and some of the node's own.
     pub(crate) locks_table: Cell<bool>,
     pub(crate) memory: Memory,
     pub(crate) effects: RefCell<Option<Box<SessionEffects>>>,
@@ -135,7 +136,7 @@ impl StatementPort {
             first_op: Cell::new(None),
             spent: Cell::new(false),
             restarts: Cell::new(0),
-            locks_table: Cell::new(false),
+            locks_table: Cell::new(!given.autocommit),
             memory: Memory::default(),
             effects: RefCell::default(),
         }

@@ -152,7 +152,7 @@ fn clients_wait_for_the_rows_of_one_batch_only() {
 
 #[test]
 fn a_change_rests_beside_clients_of_other_nodes() {
-    const ROWS: u64 = 3_000;
+    const ROWS: u64 = 10_000;
     for protocol in PROTOCOLS {
         let took_us = [false, true].map(|beside| {
             let mut world = several_nodes::World::new(7, 3, protocol);

@@ -130,7 +130,13 @@ impl Generator {
                 format!("ALTER TABLE s1 ADD CONSTRAINT k{number} UNIQUE ({name})"),
             ),
             3 => part("add foreign key", {
-                let action = self.word(&["", " ON DELETE CASCADE", " ON UPDATE RESTRICT"]);
+                let action = self.word(&[
+                    "",
+                    " ON DELETE CASCADE",
+                    " ON UPDATE RESTRICT",
+                    " ON DELETE SET DEFAULT",
+                    " ON UPDATE SET NULL",
+                ]);
                 format!("ALTER TABLE s1 ADD FOREIGN KEY ({name}) REFERENCES t1 (id){action}")
             }),
             4 | 5 => part("create index", {

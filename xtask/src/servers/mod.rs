@@ -158,10 +158,14 @@ impl Drop for Folder {
     }
 }
 
+/// Set where two processes start servers at a time: 0 or 1.
+pub(crate) const LANE: &str = "TRELLIS_LANE";
+
 /// The first of `count` ports in a row that nobody listens on; `also` above each is free as well.
 pub(crate) fn free_ports(count: u16, also: u16) -> Result<u16> {
     let free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-    let first = 17_000 + (std::process::id() % 100) as u16 * 50;
+    let lane: u16 = std::env::var(LANE).map_or(Ok(0), |lane| lane.parse())?;
+    let first = 17_000 + lane * 6_000 + (std::process::id() % 100) as u16 * 50;
     let mut bases = (first..30_000).step_by(10);
     let base = bases.find(|base| (0..count).all(|at| free(base + at) && free(base + at + also)));
     base.context("no free ports")

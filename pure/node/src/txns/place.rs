@@ -80,3 +80,18 @@ impl Tries {
         (500 << self.count.min(10)).min(PAUSE_US_MAX)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thirty_attempts_give_way() {
+        let mut tries = Tries::default();
+        for attempt in 0..2 * GIVES_WAY {
+            assert_eq!(tries.place().gives_way(), attempt < GIVES_WAY, "{attempt}");
+            tries.note(Ts(7));
+        }
+        assert!(!Place::USUAL.gives_way());
+    }
+}

@@ -551,6 +551,7 @@ impl Leap {
                 .remove(&key)
                 .expect("a granted row has an entry");
             assert_eq!(entry.owner, None, "it was on its way from here");
+            self.end_request_for(&key);
         } else {
             let entry = self.home.away(&key);
             entry.grant = None;
@@ -612,6 +613,7 @@ impl Leap {
         }
         if backup == self.shard {
             self.home.table.remove(key);
+            self.end_request_for(key);
             self.home.finish_request(request);
             self.wake_movers();
             return;

@@ -219,6 +219,7 @@ impl Leap {
         self.owner.backups.end(key);
         self.requester.seen(home).end(otag, ());
         self.inform(cx, home, otag, Fate::Acquired, position);
+        self.end_request_for(key);
         self.apply_collected(cx);
         self.wake_gate();
     }

@@ -284,7 +284,7 @@ impl Leap {
         self.count_arrival(cx, from, home, seq, &versions);
         // A requester that is the home itself changes its owner table at once.
         self.inform(cx, home, otag, Fate::Acquired, arrival);
-        self.end_request(seq);
+        self.end_request_for(&key);
     }
 
     fn count_arrival(
@@ -330,9 +330,12 @@ impl Leap {
         }
     }
 
-    /// A request is answered: the jobs that wait for it go on.
-    pub(crate) fn end_request(&mut self, seq: u64) {
-        if let Some(request) = self.requester.end(seq) {
+    /// A row is here: the jobs that wait for it go on. It may have come by a former request, or be
+    /// back because its transfer was called off. Then the request keeps its place at the home,
+    /// which finds the row here; to wait until then might be a cycle, for whose turn is before
+    /// waits for the lock that is held here.
+    pub(crate) fn end_request_for(&mut self, key: &Key) {
+        if let Some(request) = self.requester.end_for(key) {
             self.locks.end_patience(&request.key);
             self.jobs.wake_all(request.waiters);
         }

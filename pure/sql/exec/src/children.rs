@@ -197,24 +197,34 @@ impl<'b> Follow<'b, '_> {
                 continue;
             };
             let new = match action {
-                Action::NoAction | Action::Restrict | Action::SetDefault => {
+                Action::NoAction | Action::Restrict => {
                     referred.insert(*at);
                     continue;
                 }
-                Action::Cascade => changes.get(*at).new.as_ref(),
-                Action::SetNull => None,
+                Action::Cascade => {
+                    let new = changes.get(*at).new.as_ref();
+                    new.map(|new| values(new, &child.parent_columns))
+                }
+                Action::SetNull => Some(vec![Datum::Null; child.child_columns.len()]),
+                Action::SetDefault => {
+                    let defaults = child.defaults.iter();
+                    let defaults = defaults.map(|default| self.cx.value(default, &[]));
+                    let defaults = defaults.collect::<Result<Vec<_>, _>>()?;
+                    if defaults == key.0 {
+                        // The row would refer to the key that went.
+                        referred.insert(*at);
+                        continue;
+                    }
+                    Some(defaults)
+                }
             };
             let row = core::mem::take(row);
-            let goes = action == Action::Cascade && new.is_none();
-            let change = match goes {
-                true => Change {
+            let change = match new {
+                None => Change {
                     old: Some(row),
                     new: None,
                 },
-                false => {
-                    let key = new.map(|new| values(new, &child.parent_columns));
-                    self.followed(child, key.as_deref(), row)?
-                }
+                Some(key) => self.followed(child, &key, row)?,
             };
             let mut bytes = size_of::<Change>();
             for row in [&change.old, &change.new].into_iter().flatten() {
@@ -264,16 +274,16 @@ impl<'b> Follow<'b, '_> {
         Ok(vec![collect(cx, rows, &slots, charge).await?])
     }
 
-    /// The change of a row that follows its parent to another key, or whose key is set to NULL.
+    /// The change of a row whose foreign key gets other values.
     fn followed(
         &self,
         child: &ChildKey,
-        key: Option<&[Datum]>,
+        key: &[Datum],
         row: Vec<Datum>,
     ) -> Result<Change, SqlError> {
         let mut new = row.clone();
-        for (i, column) in child.child_columns.iter().enumerate() {
-            new[usize::from(*column)] = key.map_or(Datum::Null, |key| key[i].clone());
+        for (column, value) in child.child_columns.iter().zip(key) {
+            new[usize::from(*column)] = value.clone();
         }
         complete_row(self.cx, &self.writers[child.writer], &mut new)?;
         Ok(Change {

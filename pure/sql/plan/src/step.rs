@@ -629,6 +629,8 @@ pub struct ChildKey {
     pub child_columns: Vec<u16>,
     pub on_delete: catalog::Action,
     pub on_update: catalog::Action,
+    /// Defaults of the child columns, if an action sets them.
+    pub defaults: Vec<Expr>,
     pub deferral: catalog::Deferral,
     /// Slots of the parent key's values that `rows` reads.
     pub slots: Vec<u32>,

@@ -45,6 +45,11 @@ impl Requester {
         Some(request)
     }
 
+    /// Ends the request for a row, if there is one: the row is here.
+    pub(crate) fn end_for(&mut self, key: &Key) -> Option<Request> {
+        self.end(*self.wanted.get(key)?)
+    }
+
     pub(crate) fn message(&self, seq: u64) -> Option<OwnerRequest> {
         let request = self.requests.get(seq)?;
         Some(OwnerRequest {

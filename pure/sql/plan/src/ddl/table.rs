@@ -663,14 +663,14 @@ fn add_constraint(
     Ok(())
 }
 
-fn action(action: Option<ReferentialAction>) -> Result<Action, SqlError> {
-    Ok(match action {
+fn action(action: Option<ReferentialAction>) -> Action {
+    match action {
         None | Some(ReferentialAction::NoAction) => Action::NoAction,
         Some(ReferentialAction::Restrict) => Action::Restrict,
         Some(ReferentialAction::Cascade) => Action::Cascade,
         Some(ReferentialAction::SetNull) => Action::SetNull,
-        Some(ReferentialAction::SetDefault) => return Err(unsupported("SET DEFAULT")),
-    })
+        Some(ReferentialAction::SetDefault) => Action::SetDefault,
+    }
 }
 
 /// # Errors
@@ -778,8 +778,8 @@ pub(super) fn foreign_key(
         columns,
         parent: parent_full,
         parent_columns,
-        on_delete: action(key.on_delete)?,
-        on_update: action(key.on_update)?,
+        on_delete: action(key.on_delete),
+        on_update: action(key.on_update),
         match_full: key.match_full,
         validity: Validity::Valid,
         deferral: key.deferral,

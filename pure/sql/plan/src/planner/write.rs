@@ -11,7 +11,9 @@ use base::{Datum, OutColumn, SqlError, SqlState, Type};
 use bind::PlanCx;
 use bind::rel::Rel;
 use bind::scope::object_name;
-use bind::{Binder, BoundAssignment, BoundInsert, BoundWrite, Conflict, ConflictAction};
+use bind::{
+    Binder, BoundAssignment, BoundInsert, BoundWrite, Conflict, ConflictAction, unsupported,
+};
 use catalog::{Column, ColumnState, DOMAINS, ForeignKey, Table, Validity};
 use expr::program::TableShape;
 use expr::{Compare, Expr, Func, walk};
@@ -313,11 +315,35 @@ impl Planner<'_, '_> {
             child_columns: key.columns.clone(),
             on_delete: key.on_delete,
             on_update: key.on_update,
+            defaults: self.key_defaults(child, key)?,
             deferral: key.deferral,
             slots,
             rows,
             many: many.map(Box::new),
         })
+    }
+
+    /// What SET DEFAULT puts into the columns of a foreign key.
+    ///
+    /// # Errors
+    /// 0A000 for a default that is more than an expression.
+    fn key_defaults(&mut self, child: &Table, key: &ForeignKey) -> Result<Vec<Expr>, SqlError> {
+        if ![key.on_delete, key.on_update].contains(&catalog::Action::SetDefault) {
+            return Ok(Vec::new());
+        }
+        let mut defaults = Vec::new();
+        for column in &key.columns {
+            let column = child.column_at(*column);
+            let inits = self.binder.inits.len();
+            let default = |binder: &mut Binder<'_>| binder.default_value(child, column);
+            let value = self.binder.without_needs(default)?;
+            if !self.binder.take_calls().is_empty() || self.binder.inits.len() > inits {
+                let what = "SET DEFAULT of a foreign key to a default that is drawn or queried";
+                return Err(unsupported(what));
+            }
+            defaults.push(self.settled_expr(value)?);
+        }
+        Ok(defaults)
     }
 
     /// The newest versions of rows that refer to a parent.
