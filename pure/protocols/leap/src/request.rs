@@ -330,14 +330,21 @@ impl Leap {
         }
     }
 
-    /// A row is here: the jobs that wait for it go on. It may have come by a former request, or be
-    /// back because its transfer was called off. Then the request keeps its place at the home,
-    /// which finds the row here; to wait until then might be a cycle, for whose turn is before
-    /// waits for the lock that is held here.
-    pub(crate) fn end_request_for(&mut self, key: &Key) {
-        if let Some(request) = self.requester.end_for(key) {
+    /// A request is answered: the jobs that wait for it go on.
+    pub(crate) fn end_request(&mut self, seq: u64) {
+        if let Some(request) = self.requester.end(seq) {
             self.locks.end_patience(&request.key);
             self.jobs.wake_all(request.waiters);
+        }
+    }
+
+    /// A row is here: the request for it, if there is one, is answered. The row may have come by a
+    /// former request, or be back because its transfer was called off. Then the request keeps its
+    /// place at the home, which finds the row here. To wait until then might be a cycle: whoever
+    /// has the turn before waits for the lock that is held here.
+    pub(crate) fn end_request_for(&mut self, key: &Key) {
+        if let Some(seq) = self.requester.seq_of(key) {
+            self.end_request(seq);
         }
     }
 

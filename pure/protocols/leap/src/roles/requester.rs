@@ -45,9 +45,9 @@ impl Requester {
         Some(request)
     }
 
-    /// Ends the request for a row, if there is one: the row is here.
-    pub(crate) fn end_for(&mut self, key: &Key) -> Option<Request> {
-        self.end(*self.wanted.get(key)?)
+    /// Number of the request for a row.
+    pub(crate) fn seq_of(&self, key: &Key) -> Option<u64> {
+        self.wanted.get(key).copied()
     }
 
     pub(crate) fn message(&self, seq: u64) -> Option<OwnerRequest> {
