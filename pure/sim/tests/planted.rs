@@ -23,11 +23,12 @@ const TRIES: u64 = 100;
 
 /// Bugs that hundreds of runs have not met, or some thousand. Schedules see them:
 /// `formula/tests/planted.rs`, `leap/src/tests/rules.rs`, `two_phase/src/tests/planted.rs`.
-const OF_SCHEDULES: [Planted; 5] = [
+const OF_SCHEDULES: [Planted; 6] = [
     Planted::EarlyReadersForget,
     Planted::FormulaReadersUnasked,
     Planted::FormulaTopsIgnored,
     Planted::LeapCopiesForgotten,
+    Planted::LeapErrandNextLife,
     Planted::ReaderFreedAtVote,
 ];
 
