@@ -525,7 +525,10 @@ impl Table {
     ) -> Result<(), CatalogError> {
         let name = &column.name;
         check_column_name(name)?;
-        if self.column(name).is_some() {
+        // Expressions of indexes are named by their place: that another change has it is no fault
+        // of the client.
+        let is_named_by_place = column.hidden && name.starts_with('$');
+        if self.column(name).is_some() && !is_named_by_place {
             let table = &self.name;
             let message = format!("column \"{name}\" of relation \"{table}\" already exists");
             if !if_not_exists {

@@ -760,17 +760,7 @@ impl Shard {
 
     /// Whether this shard runs and owes no transaction, holds no lock, and runs no schema change.
     pub fn is_idle(&self) -> bool {
-        let core = self.core.borrow();
-        self.txns.len() == 0
-            && core.protocols.is_idle()
-            && self.ddl.is_idle()
-            && !self.switch.is_open()
-            && !self.quiescing.wants_look()
-            && self.ddl_asked.is_empty()
-            && !self.takeover.wants_look()
-            && self.ahead.is_empty()
-            && self.checkpoint.is_none()
-            && self.checkpoint_wanted.is_none()
+        self.parts().iter().all(|(_, idle)| *idle)
     }
 
     /// This shard's part of the answer to a question, or to an order.

@@ -49,6 +49,28 @@ fn visible(catalog: &Catalog, name: &str) -> Vec<String> {
     visible.map(|column| column.name.clone()).collect()
 }
 
+/// Two changes that were planned side by side give a hidden column the same name: the second one is
+/// run again.
+#[test]
+fn hidden_columns_are_named_by_their_place() {
+    let mut catalog = fresh();
+    apply(&mut catalog, create(table("t", &[])));
+    let hidden = || alter("t", vec![added("$4_expr", 4, ColumnState::Filling)]);
+    apply(&mut catalog, hidden());
+    refuse(
+        &catalog,
+        hidden(),
+        SqlState::SERIALIZATION,
+        "table \"t\" was changed by another statement",
+    );
+    refuse(
+        &catalog,
+        alter("t", vec![added("a", 5, ColumnState::Filling)]),
+        SqlState::DUPLICATE_COLUMN,
+        "column \"a\" of relation \"t\" already exists",
+    );
+}
+
 #[test]
 fn a_column_is_hidden_until_it_is_filled() {
     let mut catalog = fresh();

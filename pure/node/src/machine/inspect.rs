@@ -85,7 +85,31 @@ impl Shard {
     /// What is under way here, for people: transactions, locks, decisions.
     pub fn describe(&self) -> String {
         let core = self.core.borrow();
-        format!("{} statements\n{}", self.txns.len(), core.protocols)
+        let parts = self.parts().into_iter().filter(|(_, idle)| !idle);
+        let open: Vec<&str> = parts.map(|(name, _)| name).collect();
+        let open = open.join(", ");
+        format!(
+            "{} statements; open: {open}\n{}",
+            self.txns.len(),
+            core.protocols
+        )
+    }
+
+    /// Whether each part that may have something to do is idle.
+    pub(super) fn parts(&self) -> [(&'static str, bool); 10] {
+        let idle_protocols = self.core.borrow().protocols.is_idle();
+        [
+            ("transactions", self.txns.len() == 0),
+            ("protocols", idle_protocols),
+            ("schema changes", self.ddl.is_idle()),
+            ("a switch of protocols", !self.switch.is_open()),
+            ("quiescing", !self.quiescing.wants_look()),
+            ("asked changes", self.ddl_asked.is_empty()),
+            ("a takeover", !self.takeover.wants_look()),
+            ("messages ahead", self.ahead.is_empty()),
+            ("a checkpoint", self.checkpoint.is_none()),
+            ("a wanted checkpoint", self.checkpoint_wanted.is_none()),
+        ]
     }
 
     /// A digest of all rows visible at `at`, in any order, without copies of rows that other shards

@@ -50,8 +50,9 @@ impl Quiescing {
         self.open.retain(keep);
         self.ended |= self.open.len() < before;
         let open = &self.open;
-        self.owed
-            .retain(|version| open.iter().any(|quiesce| quiesce.version == *version));
+        let is_open = |version: &u64| open.iter().any(|quiesce| quiesce.version == *version);
+        self.owed.retain(|version| is_open(version));
+        self.locks.told.retain(|number, _| is_open(number));
     }
 
     /// The catalog has reached this version.

@@ -15,7 +15,7 @@ const LOOK_US: u64 = 2_000;
 #[derive(Default)]
 pub(super) struct LocksTold {
     /// Sessions in the way, by request, as node 1 was told last; `None`: it was not told.
-    told: BTreeMap<u64, Option<Vec<i32>>>,
+    pub(super) told: BTreeMap<u64, Option<Vec<i32>>>,
     /// When sessions are looked at next.
     next_look: Time,
     /// The catalog in use is not acknowledged yet.
@@ -62,7 +62,6 @@ impl Shard {
         let now = self.core.borrow().now;
         let Some(lock) = lock else {
             self.quiescing.retain(|quiesce| quiesce.version != number);
-            self.quiescing.locks.told.remove(&number);
             return;
         };
         self.quiescing.locks.told.insert(number, None);
@@ -127,14 +126,8 @@ impl Shard {
             return false;
         }
         self.quiescing.locks.next_look = now.after(LOOK_US);
-        let open = &self.quiescing.open;
-        let is_open = |number: &u64| open.iter().any(|it| it.version == *number);
-        self.quiescing
-            .locks
-            .told
-            .retain(|number, _| is_open(number));
         let mut changed = Vec::new();
-        for asked in open {
+        for asked in &self.quiescing.open {
             let Some(lock) = &asked.lock else {
                 continue;
             };
