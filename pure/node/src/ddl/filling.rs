@@ -72,7 +72,6 @@ impl Ddl {
                         | AbortReason::LockTimeout { .. }
                         | AbortReason::MoveTimeout(_)
                         | AbortReason::SnapshotMisses(_)
-                        | AbortReason::SnapshotTooOld(_)
                 );
                 let pause_us = if waits { tries.pause_us() } else { 0 };
                 change.waiting = Waiting::Batch {
