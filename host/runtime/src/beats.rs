@@ -14,6 +14,9 @@
 //! what has come before it judges, and a turn that came late counts as silence of [`TURN_MAX`] at
 //! most: what a node did not hear while it did not run itself says nothing about the others.
 //!
+//! A node that starts tells all others that it is there before it connects with them. Else the
+//! silence of its earlier life would go on, and could break the connections of this one.
+//!
 //! With certificates between nodes (`[peers]`), datagrams count that come from an address of the
 //! cluster file. They prove nothing: whoever can forge them makes a node that is down look alive
 //! here, and then broken connections and timeouts tell.
@@ -177,7 +180,7 @@ impl Drop for Beats {
     }
 }
 
-/// Starts to ask the other nodes from the peer address of this one, which the file names.
+/// Tells the other nodes that this one is there, and starts to ask them from the peer address of this one, which the file names.
 ///
 /// # Errors
 /// The socket cannot be opened.
@@ -198,16 +201,16 @@ pub(crate) fn start(
     let wrong = || RuntimeError::socket("listen on", address);
     let socket = UdpSocket::bind(address).map_err(wrong())?;
     let stop = Arc::new(AtomicBool::new(false));
-    let watch = Watch::new(&others, Instant::now());
     let thread = BeatThread {
         socket,
         cluster: cluster.cluster,
         is_choosy: cluster.peers.is_some(),
         own,
-        watch,
+        watch: Watch::new(&others, Instant::now()),
         mailboxes,
         stop: stop.clone(),
     };
+    thread.send_all(Kind::Answer);
     std::thread::Builder::new()
         .name("beats".into())
         .spawn(move || thread.run())
@@ -240,9 +243,7 @@ impl BeatThread {
                 for change in self.watch.look(now) {
                     self.tell(change);
                 }
-                for (_, to, _) in &self.watch.nodes {
-                    self.send(Kind::Question, *to);
-                }
+                self.send_all(Kind::Question);
             }
             let left = next.saturating_duration_since(Instant::now());
             // Zero would wait for ever.
@@ -286,6 +287,12 @@ impl BeatThread {
             }
         }
         true
+    }
+
+    fn send_all(&self, kind: Kind) {
+        for (_, to, _) in &self.watch.nodes {
+            self.send(kind, *to);
+        }
     }
 
     fn send(&self, kind: Kind, to: SocketAddr) {
@@ -386,5 +393,32 @@ mod tests {
             assert_eq!(watch.look(start + late * turn), [], "turn {turn}");
         }
         assert_eq!(watch.look(start + late * 6), [Change::Silent(NodeId(2))]);
+    }
+
+    /// The first datagram of a node that starts is no question: so the others hear of its new life
+    /// before the silence of the old one has gone on for too long.
+    #[test]
+    fn who_starts_tells_that_it_is_there() {
+        let other = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let own = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let node = |id: u16, peer: &UdpSocket| {
+            let peer = peer.local_addr().unwrap();
+            format!("[[node]]\nid = {id}\nsql = \"127.0.0.1:1\"\npeer = \"{peer}\"\ndata = \"n\"\n")
+        };
+        let text = node(1, &own) + &node(2, &other);
+        let cluster = toml::from_str(&format!("cluster = 7\nshards = 1\n{text}")).unwrap();
+        drop(own);
+        let (mailboxes, _) = Mailboxes::new(Vec::new());
+        let _beats = start(&cluster, NodeId(1), mailboxes).unwrap();
+        let limit = Duration::from_secs(10);
+        other.set_read_timeout(Some(limit)).unwrap();
+        let mut first = [0; SIZE];
+        other.recv(&mut first).unwrap();
+        let there = Beat {
+            cluster: 7,
+            node: NodeId(1),
+            kind: Kind::Answer,
+        };
+        assert_eq!(Beat::decode(&first), Some(there));
     }
 }

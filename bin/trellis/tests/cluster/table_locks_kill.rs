@@ -27,7 +27,11 @@ impl Beside {
 
     fn waits_for(&self, time: Duration) {
         std::thread::sleep(time);
-        assert!(matches!(self.0.try_recv(), Err(TryRecvError::Empty)));
+        match self.0.try_recv() {
+            Err(TryRecvError::Empty) => {}
+            Err(error) => panic!("the statement was given up: {error}"),
+            Ok((_, result)) => panic!("the statement has ended: {result:?}"),
+        }
     }
 
     fn ends(&self) -> (Link, Result<(), LinkError>) {
