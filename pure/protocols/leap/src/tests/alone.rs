@@ -1,10 +1,9 @@
 //! Requests that wait whatever their age, until others wait for them (`crate::alone`).
 
 use super::local::{add, died, number, shard};
-use super::schedules::{both, done};
+use super::schedules::{both, deliver_but, done};
 use super::world::{World, key};
-use base::Planted;
-use base::TxnId;
+use base::{NodeId, Planted, TxnId};
 use txn::{OpId, Protocol};
 
 fn holds(world: &mut World, txn: TxnId, name: &str) {
@@ -126,4 +125,35 @@ fn it_is_not_alone_where_others_wait() {
     world.settle();
     let last = asks(&mut world, first, "b0");
     assert!(done(&mut world, last));
+}
+
+/// The row of T on node 3 is on its way to node 2 and cannot arrive. Until that is known, T waits
+/// at the home behind the turn of a transaction of node 4, with its lock. The row comes back to
+/// node 3: T has it, and the other one after it.
+#[test]
+fn whoever_waits_for_its_turn_has_the_row_when_it_comes_back() {
+    let mut world = loaded();
+    let before = world.begin(shard(3));
+    holds(&mut world, before, "a0");
+    world.commit(before);
+    world.settle();
+    assert_eq!(world.owner(&key("a0")), shard(3));
+    let mut lost = Vec::new();
+    let asked = [2, 4, 3].map(|at| {
+        let txn = world.begin(shard(at));
+        let id = world.submit(txn, add("a0", 1), false);
+        lost.extend(deliver_but(&mut world, &["Response"]));
+        (txn, id)
+    });
+    assert_eq!(lost.len(), 1, "the row is on its way to node 2");
+    world.cut(NodeId(2), NodeId(3));
+    world.settle();
+    let [refused, other, back] = asked;
+    let reply = world.take_answer(refused.1);
+    assert!(reply.is_some_and(|reply| reply.result.is_err()));
+    assert!(done(&mut world, back.1), "the row is here");
+    assert!(world.take_answer(other.1).is_none());
+    world.commit(back.0);
+    world.settle();
+    assert!(done(&mut world, other.1));
 }

@@ -33,7 +33,7 @@ pub(super) fn both(rule: Planted, schedule: fn(&mut World) -> bool) {
 }
 
 /// Delivers all messages but those of the kinds `kept`, which are returned.
-fn deliver_but(world: &mut World, kept: &[&str]) -> Vec<Flight> {
+pub(super) fn deliver_but(world: &mut World, kept: &[&str]) -> Vec<Flight> {
     let mut left = Vec::new();
     for _ in 0..1_000 {
         world.flush_all();
