@@ -97,7 +97,7 @@ CREATE TABLE t2 (k1 int, k2 int, a int, v text, n numeric, z timestamptz, xs int
     PRIMARY KEY (k1, k2));
 CREATE INDEX t2_a ON t2 (a);
 CREATE TABLE t3 (s text PRIMARY KEY, i2 smallint, r real, vc varchar(10), ch char(5), by bytea,
-    u uuid, iv interval, ts text[]);
+    u uuid, ip inet, net cidr, mac macaddr, tz timetz, vb varbit, iv interval, ts text[]);
 CREATE TABLE nothing (id int PRIMARY KEY, x text);
 INSERT INTO t1 VALUES
     (1, 1, 10, 'a', 1.50, true, 0.5, '2020-02-29 12:34:56', '2020-02-29'),
@@ -123,13 +123,18 @@ INSERT INTO t2 VALUES
     (7, 7, 7, 'ABC', 7, '2020-02-29 12:34:56+00', '{9,8,7,6}'),
     (9, 1, NULL, 'aaa', 0.1, '2001-02-03 04:05:06+00', '{1}');
 INSERT INTO t3 VALUES
-    ('a', 1, 0.5, 'one', 'ab', '\\x6162', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '1 day', '{a,b}'),
-    ('b', 2, -1.25, 'two', 'c', '\\x', '00000000-0000-0000-0000-000000000000', '1 mon', '{}'),
-    ('abc', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+    ('a', 1, 0.5, 'one', 'ab', '\\x6162', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '10.0.0.1',
+        '10.0.0.0/8', '08:00:2b:01:02:03', '12:34:56+00', '101', '1 day', '{a,b}'),
+    ('b', 2, -1.25, 'two', 'c', '\\x', '00000000-0000-0000-0000-000000000000', '10.0.0.1/24',
+        '192.168.1.0/24', '00:00:00:00:00:00', '12:34:56-05:30', '', '1 mon', '{}'),
+    ('abc', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
     ('Zebra', 7, 100, 'Hello', 'abcde', '\\xdeadbeef', 'ffffffff-ffff-ffff-ffff-ffffffffffff',
-        '-2 hours', '{NULL,x}'),
-    ('', 3, 3, '', '', '\\x00', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '1 year 2 mons', '{a}'),
-    ('äöü', -3, 2.25, 'x%', 'Z', '\\xff00ff', NULL, '00:00:01.5', '{\"x y\",b}');
+        '::1', '::/0', 'ff:ff:ff:ff:ff:ff', '23:59:59.999999+02', '0000000111', '-2 hours',
+        '{NULL,x}'),
+    ('', 3, 3, '', '', '\\x00', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '255.255.255.255',
+        '10.0.0.1/32', '08:00:2b:01:02:03', '00:00:00-02', '1', '1 year 2 mons', '{a}'),
+    ('äöü', -3, 2.25, 'x%', 'Z', '\\xff00ff', NULL, 'fe80::1/64', NULL, NULL, NULL, NULL,
+        '00:00:01.5', '{\"x y\",b}');
 ";
 
 /// Makes the tables that are written, and drops those of an earlier run.
@@ -158,3 +163,24 @@ pub(crate) const CONTENTS: [&str; 2] = [
     "SELECT * FROM m1 ORDER BY id",
     "SELECT * FROM m2 ORDER BY k1, k2",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A statement that names a column which is not there fails on both servers, and shows nothing.
+    #[test]
+    fn the_tables_have_the_columns_that_statements_name() {
+        for table in READ.iter().chain(&WRITTEN) {
+            let begin = format!("CREATE TABLE {} (", table.name);
+            let made = [MAKE_READ, MAKE_WRITTEN].join("\n");
+            let (_, rest) = made.split_once(&begin).expect(table.name);
+            let (columns, _) = rest.split_once(");").expect("the end of the columns");
+            for (column, _) in table.columns {
+                let mut parts = columns.split([',', '\n']).map(str::trim);
+                let named = |part: &str| part.split(' ').next() == Some(column);
+                assert!(parts.any(named), "{}.{column}", table.name);
+            }
+        }
+    }
+}

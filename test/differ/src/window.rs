@@ -102,7 +102,15 @@ impl Generator {
         }
         node = node.text(format!("ORDER BY {}", keys.join(", ")));
         let number = matches!(ty, Type::Int2 | Type::Int4 | Type::Int8);
-        if number && columns.len() == 1 && self.one_in(2) {
+        let by_offsets = number && columns.len() == 1 && self.one_in(2);
+        let grouped = self.scopes.last().is_some_and(|scope| scope.keys.is_some());
+        if grouped && !by_offsets {
+            // A NULL of a row and the NULL of a set without the key would be equal.
+            let names = columns.iter().map(|(name, _)| name.as_str());
+            let names = names.collect::<Vec<_>>().join(", ");
+            node = node.text(format!(", GROUPING({names})"));
+        }
+        if by_offsets {
             let (from, to) = (self.below(4), self.below(4));
             let frame = Node::new("frame range offset", Place::Optional);
             let text = format!(" RANGE BETWEEN {from} PRECEDING AND {to} FOLLOWING");

@@ -127,9 +127,9 @@ fn of_kind(like: &Datum, mut list: Vec<Range>) -> Datum {
     }
 }
 
-/// From the first to the last value of lists.
+/// From the first to the last value of lists. Of equal ends (1 and 1.0) those of the last list stay.
 fn span(all: &[&[Range]]) -> Range {
-    let lists = || all.iter().filter(|list| !list.is_empty());
+    let lists = || all.iter().rev().filter(|list| !list.is_empty());
     let lower = lists().map(|list| list[0].lower()).reduce(earlier);
     let upper = lists()
         .map(|list| list[list.len() - 1].upper())

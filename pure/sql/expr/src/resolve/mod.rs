@@ -381,7 +381,11 @@ fn assemble(entry: &Entry, args: Vec<Expr>) -> Result<Expr, SqlError> {
         converted[0] = coerce(converted[0].clone(), texts, Context::Explicit)?;
         known = Type::Text;
     }
-    if ret == Type::Timetz(None) && entry.func == Func::Date(DateFunc::AtTimeZone) {
+    let is_named = |zone: &Expr| !matches!(zone.ty(), Type::Interval(_));
+    if ret == Type::Timetz(None)
+        && entry.func == Func::Date(DateFunc::AtTimeZone)
+        && is_named(&converted[0])
+    {
         // A zone has the offset of today.
         let now = Func::Session(SessionFunc::TxnTime);
         converted.push(Expr::Call(now, Vec::new(), Type::Timestamptz(None)));

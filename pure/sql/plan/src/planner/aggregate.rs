@@ -1,13 +1,13 @@
 //! Grouping: what shards can aggregate themselves, and minima that an index knows.
 
 use super::access::is_repeatable;
-use super::query::{Planned, Wish, one, only_below, pushable, substitute};
+use super::query::{Need, Planned, Wish, is_read, one, only_below, pushable, substitute};
 use super::{Planner, columns_of, estimate, remap};
 use crate::step::{Step, StepOp};
 use base::{Datum, SqlError, Type};
 use bind::rel::{Aggregate, Rel, SortKey};
 use expr::program::{Body, PartialAggregate, ProgramPlan};
-use expr::{Expr, walk};
+use expr::{Expr, Volatility, walk};
 
 impl Planner<'_, '_> {
     pub(super) fn aggregate(
@@ -16,8 +16,15 @@ impl Planner<'_, '_> {
         (group, always): (Vec<Expr>, Vec<Vec<Datum>>),
         aggregates: Vec<Aggregate>,
         conditions: Vec<Expr>,
+        need: &Need,
     ) -> Result<Planned, SqlError> {
         let groups = group.len() as u32;
+        let (kept, aggregates): (Vec<u32>, Vec<Aggregate>) = (groups..)
+            .zip(aggregates)
+            .filter(|(column, aggregate)| {
+                need.contains(column) || is_read(&conditions, *column) || acts(aggregate)
+            })
+            .unzip();
         let (mut below, above): (Vec<Expr>, Vec<Expr>) =
             conditions.into_iter().partition(|condition| {
                 groups > 0
@@ -30,7 +37,7 @@ impl Planner<'_, '_> {
             .iter_mut()
             .for_each(|condition| substitute(condition, &group));
         let width = groups + aggregates.len() as u32;
-        let layout: Vec<u32> = (0..width).collect();
+        let layout: Vec<u32> = (0..groups).chain(kept).collect();
         let mut need = columns_of(&group);
         for aggregate in &aggregates {
             need.extend(columns_of(&aggregate.args));
@@ -85,13 +92,15 @@ impl Planner<'_, '_> {
     pub(super) fn expand(
         &mut self,
         input: Rel,
-        mut keys: Vec<Expr>,
-        sets: Vec<Vec<bool>>,
+        (mut keys, sets): (Vec<Expr>, Vec<Vec<bool>>),
         conditions: Vec<Expr>,
+        need: &Need,
     ) -> Result<Planned, SqlError> {
         let (width, added) = (input.width(), keys.len() as u32 + 1);
-        let all = (0..width).collect();
-        let planned = self.rel(input, Vec::new(), &all, Wish::default())?;
+        let mut below = columns_of(keys.iter().chain(&conditions));
+        below.extend(need);
+        below.retain(|column| *column < width);
+        let planned = self.rel(input, Vec::new(), &below, Wish::default())?;
         let mut layout = planned.layout;
         keys.iter_mut().for_each(|key| remap(key, &layout));
         layout.extend(width..width + added);
@@ -153,6 +162,13 @@ impl Planner<'_, '_> {
             },
         )
     }
+}
+
+/// Whether it does more than to give a value, so that it is computed even if nobody reads it.
+fn acts(aggregate: &Aggregate) -> bool {
+    let keys = aggregate.order.iter().map(|(key, _, _)| key);
+    let mut exprs = aggregate.args.iter().chain(&aggregate.filter).chain(keys);
+    exprs.any(|expr| walk::volatility(expr) == Volatility::Volatile)
 }
 
 /// min(x) and max(x) alone: an order by x with one row answers them, if an index has it.

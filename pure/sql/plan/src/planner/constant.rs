@@ -9,16 +9,24 @@ use expr::{Expr, fold, walk};
 /// As [`check`] for all that a relation is made of, which will not be planned.
 pub(super) fn check_below(rel: &Rel) -> Result<(), SqlError> {
     rel.inputs().into_iter().try_for_each(|input| {
-        check(input)?;
+        check(input, &|_| true)?;
         check_below(input)
     })
 }
 
-/// Raises the errors of expressions over columns that are constants.
+/// Raises the errors of expressions over columns that are constants of a subquery, unless that
+/// groups, orders or counts its rows: then PostgreSQL plans it by itself.
 pub(super) fn check_above(exprs: &[Expr], input: &Rel) -> Result<(), SqlError> {
-    let Rel::Project { exprs: below, .. } = input else {
+    let Rel::Project {
+        exprs: below,
+        input: rows,
+    } = input
+    else {
         return Ok(());
     };
+    if is_planned_alone(rows) {
+        return Ok(());
+    }
     let known = |column: &u32| matches!(below[*column as usize], Expr::Const(..));
     for expr in exprs {
         let columns = walk::columns(expr);
@@ -32,9 +40,25 @@ pub(super) fn check_above(exprs: &[Expr], input: &Rel) -> Result<(), SqlError> {
     Ok(())
 }
 
+fn is_planned_alone(mut rel: &Rel) -> bool {
+    while let Rel::Filter { input, .. } = rel {
+        rel = input;
+    }
+    matches!(
+        rel,
+        Rel::Aggregate { .. }
+            | Rel::Window { .. }
+            | Rel::Distinct { .. }
+            | Rel::Sort { .. }
+            | Rel::Limit { .. }
+            | Rel::Union { .. }
+    )
+}
+
 /// Raises the errors of constants in the expressions of a relation: they fail the statement
-/// whether or not a row reaches them. Those of a projection count only if they are used.
-pub(super) fn check(rel: &Rel) -> Result<(), SqlError> {
+/// whether or not a row reaches them. Those of a projection count only if they are used, and so do
+/// those of aggregates: `reads` tells which columns of the relation are read.
+pub(super) fn check(rel: &Rel, reads: &dyn Fn(u32) -> bool) -> Result<(), SqlError> {
     let all = |exprs: &[Expr]| exprs.iter().try_for_each(fold::check);
     // Behind what is false nothing is computed.
     let conjuncts = |exprs: &[Expr]| {
@@ -50,7 +74,7 @@ pub(super) fn check(rel: &Rel) -> Result<(), SqlError> {
         } => {
             conjuncts(conditions)?;
             match input.as_ref() {
-                Rel::Join { .. } => check(input),
+                Rel::Join { .. } => check(input, reads),
                 _ => Ok(()),
             }
         }
@@ -61,7 +85,7 @@ pub(super) fn check(rel: &Rel) -> Result<(), SqlError> {
             // A tree of joins is planned as one.
             for side in [left, right] {
                 if matches!(side.as_ref(), Rel::Join { .. } | Rel::Filter { .. }) {
-                    check(side)?;
+                    check(side, reads)?;
                 }
             }
             Ok(())
@@ -71,7 +95,9 @@ pub(super) fn check(rel: &Rel) -> Result<(), SqlError> {
             group, aggregates, ..
         } => {
             all(group)?;
-            aggregates.iter().try_for_each(|aggregate| {
+            let read = (group.len()..).zip(aggregates);
+            let mut read = read.filter(|(column, _)| reads(*column as u32));
+            read.try_for_each(|(_, aggregate)| {
                 all(&aggregate.args)?;
                 aggregate.filter.iter().try_for_each(fold::check)
             })

@@ -75,6 +75,12 @@ pub(super) fn substitute(expr: &mut Expr, exprs: &[Expr]) {
     }
 }
 
+/// Whether one of the expressions reads the column.
+pub(super) fn is_read(exprs: &[Expr], column: u32) -> bool {
+    let reads = |node: &Expr| matches!(node, Expr::Column(read, _) if *read == column);
+    exprs.iter().any(|expr| walk::any(expr, &reads))
+}
+
 pub(super) fn only_below(expr: &Expr, width: u32) -> bool {
     walk::columns(expr).iter().all(|column| *column < width)
 }
@@ -179,7 +185,8 @@ impl Planner<'_, '_> {
         need: &Need,
         wish: Wish,
     ) -> Result<Planned, SqlError> {
-        check(&rel)?;
+        let reads = |column| need.contains(&column) || is_read(&conditions, column);
+        check(&rel, &reads)?;
         if contradict(&conditions) {
             check_below(&rel)?;
             return Ok(self.nothing(need));
@@ -213,8 +220,10 @@ impl Planner<'_, '_> {
                 group,
                 aggregates,
                 always,
-            } => self.aggregate(*input, (group, always), aggregates, conditions),
-            Rel::Expand { input, keys, sets } => self.expand(*input, keys, sets, conditions),
+            } => self.aggregate(*input, (group, always), aggregates, conditions, need),
+            Rel::Expand { input, keys, sets } => {
+                self.expand(*input, (keys, sets), conditions, need)
+            }
             Rel::Window { .. } => self.window(rel, conditions, need, &wish),
             Rel::Sort { input, keys } => self.sort(*input, keys, conditions, need, wish),
             Rel::Distinct { input, keys } => self.distinct(*input, &keys, conditions, wish),

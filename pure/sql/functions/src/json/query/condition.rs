@@ -51,8 +51,15 @@ fn or_unknown<T>(result: Outcome<T>) -> Outcome<Option<T>> {
 }
 
 impl<'p> Walk<'p> {
-    /// Whether a condition is met.
+    /// Whether a condition is met. Soft errors inside of it are nobody's.
     pub(super) fn condition(&mut self, node: &'p Node, frame: Frame<'_>) -> Outcome<Option<bool>> {
+        let passed = self.passed.take();
+        let met = self.is_met(node, frame);
+        self.passed = passed;
+        met
+    }
+
+    fn is_met(&mut self, node: &'p Node, frame: Frame<'_>) -> Outcome<Option<bool>> {
         self.work(1)?;
         match &node.head {
             Head::Binary(Binary::And, left, right) => {

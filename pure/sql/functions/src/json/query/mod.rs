@@ -87,10 +87,13 @@ impl<'a> Call<'a> {
 
     /// Gathers the items; whether there are any. `None`: a silent call has failed.
     fn run(&self, sink: &mut Sink, zone: PathZone<'_>) -> Result<Option<bool>, SqlError> {
-        match Walk::new(&self.path, self.value, self.vars, zone).whole(sink) {
-            Ok(found) => Ok(Some(found)),
-            Err(Failure::Soft(_)) if self.silent => Ok(None),
-            Err(Failure::Soft(error) | Failure::Hard(error)) => Err(error),
+        let mut walk = Walk::new(&self.path, self.value, self.vars, zone);
+        let found = walk.whole(sink);
+        match (found, walk.passed) {
+            (Ok(_) | Err(Failure::Soft(_)), Some(first)) if !self.silent => Err(first),
+            (Ok(found), _) => Ok(Some(found)),
+            (Err(Failure::Soft(_)), _) if self.silent => Ok(None),
+            (Err(Failure::Soft(error) | Failure::Hard(error)), _) => Err(error),
         }
     }
 }

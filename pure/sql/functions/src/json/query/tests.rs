@@ -1,7 +1,7 @@
 //! Paths on values, with PostgreSQL's answers.
 
 use super::{PathUse, path_items, path_value};
-use base::{Datum, Jsonb, Type, text};
+use base::{Datum, Jsonb, SqlState, Type, text};
 
 fn args(value: &str, path: &str) -> Vec<Datum> {
     let value = Datum::Jsonb(Jsonb::parse(value).expect("it is JSON"));
@@ -88,4 +88,20 @@ fn silent_calls_pass_over_errors() {
     );
     assert_eq!(value(PathUse::IsTrue, "1", "$"), Some(Datum::Null));
     assert_eq!(value(PathUse::Match, "1", "$"), None);
+    // An error of what `.**` begins with is passed over where something is inside.
+    let doubles = |value: &str, silent: bool| {
+        let mut args = args(value, "$.**.double()");
+        let vars = Jsonb::parse("{}").expect("it is JSON");
+        args.extend([Datum::Jsonb(vars), Datum::Bool(silent)]);
+        path_value(PathUse::First, &args, None).map_err(|error| error.state())
+    };
+    let number = |text: &str| Ok(Datum::Jsonb(Jsonb::parse(text).expect("it is JSON")));
+    assert_eq!(doubles("{\"a\": 12}", true), number("12"));
+    assert_eq!(doubles("{\"a\": {\"b\": 12}}", true), Ok(Datum::Null));
+    assert_eq!(doubles("{\"a\": 12}", false), Err(SqlState(*b"22036")));
+    let met = "$ ? (@.**.double() > 1)";
+    assert_eq!(
+        value(PathUse::Exists, "{\"a\": 12}", met),
+        Some(Datum::Bool(true))
+    );
 }

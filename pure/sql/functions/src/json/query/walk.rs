@@ -124,6 +124,8 @@ pub(super) struct Walk<'p> {
     pub(super) zone: PathZone<'p>,
     /// Structural errors are no errors for now.
     forgiving: bool,
+    /// The first soft error that [`Walk::any`] has passed over: a call that is not silent has it.
+    pub(super) passed: Option<SqlError>,
     /// Number of the next object that `.keyvalue()` makes.
     made: i64,
     calls: usize,
@@ -144,6 +146,7 @@ impl<'p> Walk<'p> {
             vars,
             zone,
             forgiving: !path.strict,
+            passed: None,
             made: if vars.is_some() { 2 } else { 1 },
             calls: 0,
             units: 0,
@@ -464,22 +467,30 @@ impl<'p> Walk<'p> {
         sink: &mut Sink,
     ) -> Outcome<bool> {
         let lax = self.is_lax();
+        let has_inner = view.json().is_some_and(|value| !value.kind().is_scalar());
         let mut found = false;
         if first == 0 {
-            let before = core::mem::replace(&mut self.forgiving, true);
+            let (forgiving, calls) = (self.forgiving, self.calls);
+            self.forgiving = true;
             let own = self.steps(rest, view, frame, lax, sink);
-            self.forgiving = before;
-            found = own?;
+            self.forgiving = forgiving;
+            found = match own {
+                // What is inside counts alone, as in PostgreSQL.
+                Err(Failure::Soft(error)) if has_inner => {
+                    self.calls = calls;
+                    self.passed.get_or_insert(error);
+                    false
+                }
+                own => own?,
+            };
             if found && sink.is_none() {
                 return Ok(true);
             }
         }
-        match view.json() {
-            Some(value) if !value.kind().is_scalar() => {
-                Ok(self.levels((1, first, last), rest, view, frame, (lax, true), sink)? || found)
-            }
-            _ => Ok(found),
+        if !has_inner {
+            return Ok(found);
         }
+        Ok(self.levels((1, first, last), rest, view, frame, (lax, true), sink)? || found)
     }
 
     /// `[i, j to k]`
