@@ -8,7 +8,7 @@ pub use stack::Stack;
 use super::func::ArrayFunc;
 use super::percentile;
 use super::string::output;
-use base::grid::{DIMENSIONS_MAX, Dimension, Shape};
+use base::grid::{DIMENSIONS_MAX, Dimension, ITEMS_MAX, Shape};
 use base::{Datum, SqlError, SqlState, Type};
 
 /// The items of argument `i`; NULL has none.
@@ -314,6 +314,10 @@ pub fn room(func: ArrayFunc, args: &[Datum]) -> Option<usize> {
         let length = length.as_int().unwrap_or(0);
         count.saturating_mul(usize::try_from(length).unwrap_or(0))
     });
+    if count > ITEMS_MAX {
+        // What is too long is refused without room.
+        return None;
+    }
     let item = size_of::<Datum>() + base::row::value_len(&args[0]);
     let bytes = count.saturating_mul(item);
     (bytes > ROOM_BYTES).then_some(bytes)
