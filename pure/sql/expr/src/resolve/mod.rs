@@ -50,7 +50,9 @@ pub fn function(name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
         "least" => return build::extreme(Func::Least, "LEAST", args),
         "nullif" if args.len() == 2 => return build::null_if(args),
         // They quote the text of a cast, which is not what is sent to clients: `true`, not `t`.
-        "quote_literal" | "quote_nullable" if args.len() == 1 && args[0].ty() == Type::Bool => {
+        "quote_literal" | "quote_nullable"
+            if args.len() == 1 && matches!(args[0].ty(), Type::Bool | Type::Inet) =>
+        {
             let args = args.into_iter();
             let text = args.map(|arg| coerce(arg, Type::Text, Context::Explicit));
             return function(name, text.collect::<Result<_, _>>()?);
