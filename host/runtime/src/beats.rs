@@ -180,7 +180,8 @@ impl Drop for Beats {
     }
 }
 
-/// Tells the other nodes that this one is there, and starts to ask them from the peer address of this one, which the file names.
+/// Tells the other nodes that this one is there, and starts to ask them. Its own address is that of
+/// its peers, which the file names.
 ///
 /// # Errors
 /// The socket cannot be opened.

@@ -127,7 +127,7 @@ fn of_kind(like: &Datum, mut list: Vec<Range>) -> Datum {
     }
 }
 
-/// From the first to the last value of lists. Of equal ends (1 and 1.0) those of the last list stay.
+/// From the first to the last value of lists. Of equal ends (1 and 1.0) the last list's stay.
 fn span(all: &[&[Range]]) -> Range {
     let lists = || all.iter().rev().filter(|list| !list.is_empty());
     let lower = lists().map(|list| list[0].lower()).reduce(earlier);

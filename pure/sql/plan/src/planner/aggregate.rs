@@ -19,23 +19,8 @@ impl Planner<'_, '_> {
         need: &Need,
     ) -> Result<Planned, SqlError> {
         let groups = group.len() as u32;
-        let (kept, aggregates): (Vec<u32>, Vec<Aggregate>) = (groups..)
-            .zip(aggregates)
-            .filter(|(column, aggregate)| {
-                need.contains(column) || is_read(&conditions, *column) || acts(aggregate)
-            })
-            .unzip();
-        let (mut below, above): (Vec<Expr>, Vec<Expr>) =
-            conditions.into_iter().partition(|condition| {
-                groups > 0
-                    && always.is_empty()
-                    && !walk::columns(condition).is_empty()
-                    && only_below(condition, groups)
-                    && group.iter().all(is_repeatable)
-            });
-        below
-            .iter_mut()
-            .for_each(|condition| substitute(condition, &group));
+        let (kept, aggregates) = read_ones(aggregates, groups, need, &conditions);
+        let (below, above) = conditions_below(conditions, &group, &always);
         let width = groups + aggregates.len() as u32;
         let layout: Vec<u32> = (0..groups).chain(kept).collect();
         let mut need = columns_of(&group);
@@ -162,6 +147,41 @@ impl Planner<'_, '_> {
             },
         )
     }
+}
+
+/// The aggregates that are computed, and the columns behind the keys that they are.
+fn read_ones(
+    aggregates: Vec<Aggregate>,
+    groups: u32,
+    need: &Need,
+    conditions: &[Expr],
+) -> (Vec<u32>, Vec<Aggregate>) {
+    let all = (groups..).zip(aggregates);
+    let computed = all.filter(|(column, aggregate)| {
+        need.contains(column) || is_read(conditions, *column) || acts(aggregate)
+    });
+    computed.unzip()
+}
+
+/// Conditions of groups that rows can be asked for, over the rows, and the others.
+fn conditions_below(
+    conditions: Vec<Expr>,
+    group: &[Expr],
+    always: &[Vec<Datum>],
+) -> (Vec<Expr>, Vec<Expr>) {
+    let groups = group.len() as u32;
+    let (mut below, above): (Vec<Expr>, Vec<Expr>) =
+        conditions.into_iter().partition(|condition| {
+            groups > 0
+                && always.is_empty()
+                && !walk::columns(condition).is_empty()
+                && only_below(condition, groups)
+                && group.iter().all(is_repeatable)
+        });
+    below
+        .iter_mut()
+        .for_each(|condition| substitute(condition, group));
+    (below, above)
 }
 
 /// Whether it does more than to give a value, so that it is computed even if nobody reads it.
