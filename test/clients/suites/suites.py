@@ -79,6 +79,8 @@ def sqlalchemy(folder, python, url, suite, out):
     at = urlsplit(url)
     uri = f"postgresql+psycopg2://{at.username}@{at.hostname}:{at.port}/test"
     environment = dict(os.environ, PYTHONPATH=str(HERE), OUTCOMES=f"{out}.tsv")
+    # Under SERIALIZABLE a test with two connections may wait for its own locks.
+    psql(url, "postgres", f"ALTER ROLE {at.username} SET lock_timeout = '10s'")
     for tests in SQLALCHEMY[suite]:
         psql(url, "postgres", "DROP DATABASE IF EXISTS test", "CREATE DATABASE test")
         psql(url, "test", "CREATE SCHEMA test_schema", "CREATE SCHEMA test_schema_2")
