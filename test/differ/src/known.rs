@@ -127,7 +127,7 @@ pub(crate) const SHAPES: &[Shape] = &[
     },
     Shape {
         name: "PREPARE fails where its constants do",
-        example: "PREPARE q AS SELECT array_remove('{{1}}'::integer[], 1)",
+        example: "PREPARE late AS SELECT 1 / 0",
         page: DIFFERENCES,
         shrunk: false,
         fits: |case| {
