@@ -291,7 +291,7 @@ pub(crate) const PREPARED: &str =
 const SMALL_BYTES: usize = 160;
 
 /// Errors of functions that fail for some values: SQLSTATE, and words of the message.
-const FAILURES: [(&str, &str); 14] = [
+const FAILURES: [(&str, &str); 15] = [
     ("0A000", "multidimensional arrays is not supported"),
     ("22000", "empty or one-dimensional array"),
     ("22023", "inet values of different sizes"),
@@ -306,6 +306,7 @@ const FAILURES: [(&str, &str); 14] = [
     ("2202E", "cannot concatenate incompatible arrays"),
     ("2202E", "bit index"),
     ("0A000", "timestamps cannot be binned"),
+    ("54000", "null character not permitted"),
 ];
 
 const DIFFERENCES: &str = "docs/differences.md";
